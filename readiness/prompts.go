@@ -1,0 +1,46 @@
+package readiness
+
+import (
+	"regexp"
+	"strings"
+)
+
+// repls are the prompts of well-known programs whose event loops have timers or
+// sockets of their own, so that the kernel never shows an exclusive wait. The
+// names are those of /proc/PID/comm; newer nodes name their main thread.
+var repls = map[string]*regexp.Regexp{
+	"node":       nodePrompt,
+	"MainThread": nodePrompt,
+	"irb":        regexp.MustCompile(`^irb\([^)]*\):\d+(:\d+)?[>*"'/\]] $`),
+	"ipython":    regexp.MustCompile(`^(In \[\d+\]|\s+\.\.\.): $`),
+	"ipython3":   regexp.MustCompile(`^(In \[\d+\]|\s+\.\.\.): $`),
+	"jshell":     regexp.MustCompile(`^(jshell|\s+\.\.\.)> $`),
+}
+
+var nodePrompt = regexp.MustCompile(`^(> |\.\.\. )$`)
+
+// IsREPLPrompt reports whether row is the prompt of the well-known REPL
+// command. Other prompts must have been typed at before to be known.
+func IsREPLPrompt(command, row string) bool {
+	re := repls[command]
+	return re != nil && re.MatchString(row)
+}
+
+// FoldPrompt makes rows equal that differ only in numbers, as prompts with a
+// counter do, and in what stands around them.
+func FoldPrompt(row string) string {
+	var b strings.Builder
+	digits := false
+	for _, r := range row {
+		if r >= '0' && r <= '9' {
+			if !digits {
+				b.WriteByte('#')
+			}
+			digits = true
+			continue
+		}
+		digits = false
+		b.WriteRune(r)
+	}
+	return b.String()
+}
