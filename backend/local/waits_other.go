@@ -1,0 +1,18 @@
+//go:build !linux || (!amd64 && !arm64)
+
+package local
+
+import "github.com/ptykeep/ptykeep/backend"
+
+// waits cannot see who waits for a terminal: macOS tells a thread's state but
+// not its system call (proc_info), and other Linux architectures have call
+// numbers that nobody has tried here.
+type waits struct{}
+
+func newWaits(int, uint64) *waits { return &waits{} }
+
+func (*waits) look(int) (wait backend.Wait, pid int, detail string) {
+	return backend.WaitUnknown, 0, ""
+}
+
+func (*waits) close() {}
