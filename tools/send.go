@@ -1,0 +1,119 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ptykeep/ptykeep/backend"
+	"github.com/ptykeep/ptykeep/ptyservice"
+	"github.com/ptykeep/ptykeep/readiness"
+	"github.com/ptykeep/ptykeep/tools/wire"
+)
+
+const sendSchema = `{"type":"object","additionalProperties":false,"required":["sessionId"],"properties":{` +
+	`"sessionId":{"type":"string"},` +
+	`"text":{"type":"string","description":"\"\" presses Enter alone; absent: type nothing, wait on"},` +
+	`"submit":{"type":"boolean","default":true,"description":"press Enter after text; false: write it raw"},` +
+	`"until":{"type":"string","description":"RE2: also return when the output matches"},` +
+	`"resize":{"type":"object","additionalProperties":false,"required":["cols","rows"],"properties":{` +
+	`"cols":{"type":"integer","minimum":20,"maximum":1000},"rows":{"type":"integer","minimum":5,"maximum":500}}},` +
+	`"timeoutMs":{"type":"integer","minimum":0,"maximum":600000,"description":"longest wait; the command goes on after it"}}}`
+
+func (t *Tools) send() tool {
+	return tool{
+		name: "terminal_send",
+		description: "Type text and wait until the program wants input again. Returns what it printed and why it returned: " +
+			"stdin_read = ready; timeout and inferred_idle do not prove that it is done.",
+		input: sendSchema,
+		hints: hints(false, true, false, true),
+		run:   t.runSend,
+	}
+}
+
+// sendFacts are the facts of terminal_send.
+type sendFacts struct {
+	WaitReason readiness.Reason `json:"waitReason"`
+	Status     statusFact       `json:"sessionStatus"`
+	Foreground foregroundFact   `json:"foreground"`
+	FirstLine  int64            `json:"firstLine"`
+	LastLine   int64            `json:"lastLine"`
+	Truncated  bool             `json:"truncated"`
+	Omitted    int64            `json:"omittedBytes,omitempty"`
+	ExitCode   *int             `json:"exitCode,omitempty"`
+	Dir        string           `json:"cwd,omitempty"`
+	Missed     int64            `json:"missedLines,omitempty"`
+	Unread     int              `json:"unreadBytes,omitempty"`
+	ElapsedMS  int64            `json:"elapsedMs"`
+	BodyBytes  int              `json:"bodyBytes"`
+	Code       string           `json:"code,omitempty"` // of a send that failed, inside terminal_open
+}
+
+func (t *Tools) runSend(ctx context.Context, a *arguments) (*result, error) {
+	id := a.required("sessionId")
+	r := ptyservice.SendRequest{
+		Text: a.optional("text"), Submit: a.flag("submit", true),
+		Until: a.pattern("until"), Timeout: a.timeout("timeoutMs"),
+	}
+	if n := a.nested("resize"); n != nil {
+		cols, hasCols := n.number("cols", ptyservice.MinCols, ptyservice.MaxCols)
+		rows, hasRows := n.number("rows", ptyservice.MinRows, ptyservice.MaxRows)
+		if err := n.done(); err != nil {
+			return nil, fmt.Errorf("resize: %w", err)
+		} else if !hasCols || !hasRows {
+			a.fail("resize", "needs cols and rows")
+		}
+		r.Resize = &backend.Size{Cols: int(cols), Rows: int(rows)}
+	}
+	if err := a.done(); err != nil {
+		return nil, err
+	}
+	session, err := t.session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	turn, _ := wire.Ticket(ctx).(*place) // nil without a connection's order
+	turn.wait()
+	snd, err := session.Begin(r)
+	turn.Release()
+	if err != nil {
+		return nil, err
+	}
+	sent, err := snd.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &result{
+		body: sent.Viewport, bodyField: "viewport", fetch: fetchLines, marks: sendMarks(sent),
+		facts: func(c cut) any { return factsOf(sent, c) },
+	}, nil
+}
+
+// sendMarks are the marks of a send; what goes without saying is left out.
+func sendMarks(r ptyservice.Result) []string {
+	marks := []string{"wait: " + string(r.Reason), statusOf(r.Status).mark()}
+	if r.ExitCode != nil && *r.ExitCode != 0 {
+		marks = append(marks, fmt.Sprintf("exit: %d", *r.ExitCode))
+	}
+	if r.DirChanged {
+		marks = append(marks, "cwd: "+r.Dir)
+	}
+	if m := foregroundOf(r.Foreground).mark(r.Foreground.Own); m != "" {
+		marks = append(marks, m)
+	}
+	if r.Missed > 0 {
+		marks = append(marks, fmt.Sprintf("missed: %d lines before this; terminal_read", r.Missed))
+	}
+	if r.Unread > 0 {
+		marks = append(marks, fmt.Sprintf("unread: %d bytes of input", r.Unread))
+	}
+	return marks
+}
+
+func factsOf(r ptyservice.Result, c cut) sendFacts {
+	return sendFacts{
+		WaitReason: r.Reason, Status: statusOf(r.Status), Foreground: foregroundOf(r.Foreground),
+		FirstLine: r.Viewport.FirstLine, LastLine: r.Viewport.LastLine,
+		Truncated: c.Omitted > 0, Omitted: c.Omitted, ExitCode: r.ExitCode, Dir: r.Dir,
+		Missed: r.Missed, Unread: r.Unread, ElapsedMS: r.Elapsed.Milliseconds(), BodyBytes: c.Bytes,
+	}
+}
