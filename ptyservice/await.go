@@ -1,0 +1,371 @@
+package ptyservice
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/ptykeep/ptykeep/backend"
+	"github.com/ptykeep/ptykeep/ptyservice/screen"
+	"github.com/ptykeep/ptykeep/readiness"
+)
+
+// waitOptions bound a wait.
+type waitOptions struct {
+	deadline time.Time
+	until    *regexp.Regexp
+}
+
+// outcome is how a wait ended and what was known then.
+type outcome struct {
+	reason   readiness.Reason
+	state    readiness.State
+	evidence readiness.Evidence
+	probe    backend.Probe
+	excerpt  Excerpt
+	view     view
+}
+
+// view is what one locked look at a session gives, with the channel that is
+// closed at the next change: nothing can happen between the two unseen.
+type view struct {
+	wake    <-chan struct{}
+	offset  int64
+	lastOut time.Time
+	changed time.Time
+	place   readiness.Place
+	row     string
+	line    int64
+	alt     bool
+	exited  bool // and all output has been read
+	lost    error
+	closing bool
+	failed  bool // the close has failed: the session lives on
+
+	fresh, output, ran bool
+	exitCode           int
+}
+
+func (s *Session) look(w *watch) view {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return view{
+		wake: s.wake, offset: s.offset, lastOut: s.lastOut, changed: s.changed,
+		place: s.place, row: s.screen.Left(), line: s.screen.Pos().Line, alt: s.screen.Alt(),
+		exited: s.exited && s.allRead(), lost: s.lost,
+		closing: s.closing != nil,
+		fresh:   w.fresh, output: w.output, ran: w.ran, exitCode: w.exitCode,
+	}
+}
+
+// allRead reports whether what the ended program wrote has been taken.
+// Session.mu is held; Produced does not block.
+func (s *Session) allRead() bool {
+	if s.drained {
+		return true
+	}
+	d, ok := s.term.(backend.Drainer)
+	if !ok {
+		return false
+	}
+	offset, more, err := d.Produced()
+	return err == nil && !more && s.offset >= offset
+}
+
+// wait is the state of one await.
+type wait struct {
+	s    *Session
+	w    *watch
+	o    waitOptions
+	pace readiness.Pace
+
+	offset int64        // output at the last probe
+	class  backend.Wait // seen by it
+	steady time.Time    // since when the same was seen without output between
+	looks  int
+	seen   int64 // output at the last turn
+	due    time.Time
+	facts  readiness.Facts
+}
+
+// await waits until the terminal is ready, until matches, the deadline passes
+// or ctx ends. Then the error is abortError(ctx), and the outcome still tells
+// what is known.
+func (s *Session) await(ctx context.Context, w *watch, o waitOptions) (outcome, error) {
+	a := &wait{s: s, w: w, o: o, offset: -1, seen: -1}
+	for {
+		v := s.look(w)
+		if out, done := a.ended(v); done {
+			return out, nil
+		}
+		if ctx.Err() != nil {
+			return a.outcome(v, readiness.Verdict{}), abortError(ctx)
+		}
+		now := time.Now()
+		a.pacing(v, now)
+		var verdict readiness.Verdict
+		if !now.Before(a.due) {
+			var err error
+			if verdict, err = a.judge(v, now); err != nil {
+				return outcome{}, err
+			}
+			if verdict.Reason != "" {
+				fresh, same := a.drain(ctx, v)
+				if out, done := a.ended(fresh); done {
+					return out, nil
+				}
+				if same || verdict.Reason == readiness.StdinRead {
+					return a.outcome(fresh, verdict), nil
+				}
+				continue
+			}
+			a.due = now.Add(a.next(v, verdict, now))
+		}
+		if !time.Now().Before(o.deadline) {
+			verdict, _ = a.judge(v, time.Now()) // say what is in front now
+			verdict.Reason = readiness.Timeout
+			return a.outcome(s.look(w), verdict), nil
+		}
+		a.sleep(ctx, v)
+	}
+}
+
+// ended reports the ends that need no judgement.
+func (a *wait) ended(v view) (outcome, bool) {
+	switch {
+	case v.exited, v.closing && v.lost != nil:
+		return a.outcome(v, readiness.Verdict{Reason: readiness.SessionExit}), true
+	case a.o.until != nil && v.offset != a.seen && a.matches():
+		verdict, _ := a.judge(v, time.Now())
+		verdict.Reason = readiness.Matched
+		return a.outcome(v, verdict), true
+	}
+	return outcome{}, false
+}
+
+// matchWindow is how much of the newest output until is matched against at each
+// step, in bytes. A guess: longer than any screen.
+const matchWindow = 64 << 10
+
+func (a *wait) matches() bool {
+	a.s.mu.Lock()
+	e := a.s.current(a.w)
+	a.s.mu.Unlock()
+	text := e.text()
+	if len(text) > matchWindow {
+		text = trimBroken(text[len(text)-matchWindow:])
+	}
+	return a.o.until.MatchString(text)
+}
+
+// pacing moves the next look after output.
+func (a *wait) pacing(v view, now time.Time) {
+	if v.offset == a.seen {
+		return
+	}
+	first := a.seen < 0
+	a.seen = v.offset
+	a.pace.Output(now.Sub(a.w.since))
+	switch {
+	case first, v.fresh && v.place != readiness.InCommand:
+		a.due = now // a prompt was drawn: who drew it is about to wait
+	default:
+		a.due = now.Add(a.pace.Next(0, a.s.service.cfg.PollInterval))
+	}
+}
+
+// next is how long nothing needs to be looked at.
+func (a *wait) next(v view, verdict readiness.Verdict, now time.Time) time.Duration {
+	d := a.pace.Next(now.Sub(a.quietSince(v)), a.s.service.cfg.PollInterval)
+	if verdict.Recheck > 0 {
+		d = min(d, verdict.Recheck)
+	}
+	return d
+}
+
+// quietSince is when the silence began that counts: at the write at most.
+func (a *wait) quietSince(v view) time.Time {
+	if v.lastOut.After(a.w.since) {
+		return v.lastOut
+	}
+	return a.w.since
+}
+
+// judge collects the facts in the order that package readiness asks for.
+func (a *wait) judge(v view, now time.Time) (readiness.Verdict, error) {
+	unread, err := a.s.unread()
+	var p backend.Probe
+	probed := false
+	if err == nil {
+		p, probed, err = a.s.probe()
+	}
+	if _, exited := a.s.exitStatus(); exited {
+		return readiness.Verdict{}, nil // the end of output is on its way
+	} else if err != nil {
+		return readiness.Verdict{}, fmt.Errorf("%w: %w", ErrSessionLost, err)
+	}
+	if v.offset != a.offset || p.Wait != a.class || unread {
+		a.offset, a.class, a.steady, a.looks = v.offset, p.Wait, now, 0
+	}
+	a.looks++
+	changed := v.changed
+	if changed.Before(a.w.since) {
+		changed = a.w.since
+	}
+	a.facts = readiness.Facts{
+		Now: p, Probed: probed, Looks: a.looks, Unread: unread, Starting: a.w.starting,
+		Elapsed: now.Sub(a.w.since), Quiet: now.Sub(a.quietSince(v)), Still: now.Sub(changed), Steady: now.Sub(a.steady),
+	}
+	a.shown(v)
+	return readiness.Decide(a.facts, a.s.service.cfg.limits()), nil
+}
+
+// shown puts into the facts what the screen shows.
+func (a *wait) shown(v view) {
+	f := &a.facts
+	f.Exited, f.AltScreen, f.Output = v.exited, v.alt, v.output
+	f.Marks = readiness.Marks{At: v.place, Fresh: v.fresh}
+	f.Row = readiness.Row{
+		Text: v.row, Moved: a.w.typedLine < 0 || v.line != a.w.typedLine || v.alt,
+		Known: a.s.knownPrompt(f.Now.Command, v.row),
+	}
+}
+
+// drainLimit bounds the wait for output that was written before a verdict. It
+// only matters when something else keeps printing all the time.
+const drainLimit = 50 * time.Millisecond
+
+// drain waits until everything has been taken that the program wrote before it
+// went to sleep, and reports whether that changed anything.
+func (a *wait) drain(ctx context.Context, v view) (view, bool) {
+	before := v.offset
+	a.s.drain(ctx, time.Now().Add(drainLimit))
+	v = a.s.look(a.w)
+	return v, v.offset == before
+}
+
+// sleep waits for a change, the next look, the deadline or the end of ctx.
+func (a *wait) sleep(ctx context.Context, v view) {
+	d := min(time.Until(a.due), time.Until(a.o.deadline))
+	if d <= 0 {
+		return
+	}
+	if n, ok := a.s.term.(backend.Napper); ok && d < napLimit {
+		n.Nap(d)
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-v.wake:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// napLimit is below what Go's timers can do on Linux: 1.1 ms measured for any
+// shorter wait.
+const napLimit = time.Millisecond
+
+// outcome fixes what is known at the end of a wait.
+func (a *wait) outcome(v view, verdict readiness.Verdict) outcome {
+	a.shown(v) // output that was drained after the last look may tell more
+	f := a.facts
+	if verdict.Reason != readiness.InferredIdle {
+		if s, e := readiness.Describe(f); s != readiness.Unknown || verdict.State == "" {
+			verdict.State, verdict.Evidence = s, e
+		}
+	}
+	out := outcome{reason: verdict.Reason, state: verdict.State, evidence: verdict.Evidence, probe: f.Now, view: v}
+	s := a.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out.excerpt = s.current(a.w)
+	s.shown = s.screen.Pos()
+	if out.state == readiness.Prompt && verdict.Reason == readiness.StdinRead {
+		s.screen.Hide(false) // what comes now is nobody's echo
+	}
+	return out
+}
+
+// unread reports whether input waits that no program has read.
+func (s *Session) unread() (bool, error) {
+	if in, ok := s.term.(backend.Input); ok {
+		return in.Unread()
+	}
+	return false, nil
+}
+
+// probe looks who holds the terminal.
+func (s *Session) probe() (backend.Probe, bool, error) {
+	if p, ok := s.term.(backend.Prober); ok {
+		probe, err := p.Probe()
+		return probe, err == nil, err
+	}
+	return backend.Probe{}, false, nil
+}
+
+// drain waits until all output has been taken that was written before the call.
+func (s *Session) drain(ctx context.Context, deadline time.Time) {
+	d, ok := s.term.(backend.Drainer)
+	if !ok {
+		return
+	}
+	for time.Now().Before(deadline) && ctx.Err() == nil {
+		s.mu.Lock()
+		wake, offset, done := s.wake, s.offset, s.drained
+		s.mu.Unlock()
+		produced, more, err := d.Produced()
+		if err != nil || done || !more && offset >= produced {
+			return
+		}
+		t := time.NewTimer(time.Until(deadline))
+		select {
+		case <-wake:
+		case <-t.C:
+		case <-ctx.Done():
+		}
+		t.Stop()
+	}
+}
+
+// knownPrompt reports a row at which this program was typed to before, or the
+// prompt of a REPL that is known by name.
+func (s *Session) knownPrompt(command, row string) bool {
+	if strings.TrimSpace(row) == "" {
+		return false
+	}
+	if readiness.IsREPLPrompt(command, row) {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.prompts[command+"\x00"+readiness.FoldPrompt(row)]
+}
+
+// maxPrompts bounds what is remembered of one session.
+const maxPrompts = 64
+
+// learnPrompt remembers the row at which input is typed.
+func (s *Session) learnPrompt(command string) {
+	s.update(func() {
+		row := s.screen.Left()
+		if strings.TrimSpace(row) != "" && len(s.prompts) < maxPrompts {
+			s.prompts[command+"\x00"+readiness.FoldPrompt(row)] = true
+		}
+	})
+}
+
+// abortError says why ctx ended the call.
+func abortError(ctx context.Context) error {
+	return fmt.Errorf("%w: %w", ErrAborted, context.Cause(ctx))
+}
+
+// pos returns where output goes now.
+func (s *Session) pos() screen.Pos {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.screen.Pos()
+}

@@ -1,0 +1,291 @@
+package ptyservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/ptykeep/ptykeep/backend"
+	"github.com/ptykeep/ptykeep/ptyservice/screen"
+	"github.com/ptykeep/ptykeep/readiness"
+)
+
+// SendRequest is one terminal_send.
+type SendRequest struct {
+	Text    *string // nil: type nothing, wait on
+	Submit  bool    // press Enter after the text
+	Until   *regexp.Regexp
+	Resize  *backend.Size
+	Timeout *time.Duration // nil = configured
+}
+
+// Result is what came of a send.
+type Result struct {
+	Viewport   Excerpt
+	Reason     readiness.Reason
+	Status     Status
+	Foreground Foreground
+	ExitCode   *int   // of the last shell command that this send ran, when known
+	Dir        string // working directory, when known
+	DirChanged bool   // it is another than the last result said
+	Missed     int64  // lines that came between the last result and this send
+	Unread     int    // bytes of input that no program has read
+	Elapsed    time.Duration
+}
+
+// Status says whether the session's own program runs.
+type Status struct {
+	Exited bool
+	Exit   backend.Exit // once Exited
+}
+
+// Foreground is who holds the terminal.
+type Foreground struct {
+	PID, PGID int
+	Command   string
+	Own       bool // the session's own program
+	State     readiness.State
+	Evidence  readiness.Evidence
+}
+
+// Send is a send that holds its session's slot. Run must be called.
+type Send struct {
+	s       *Session
+	r       SendRequest
+	timeout time.Duration
+}
+
+// Begin takes the send slot. It does nothing else, so that callers that come
+// in the order of their requests get it in that order.
+func (s *Session) Begin(r SendRequest) (*Send, error) {
+	snd := &Send{s: s, r: r, timeout: s.service.cfg.Timeout}
+	if r.Timeout != nil {
+		snd.timeout = *r.Timeout
+	}
+	if r.Resize != nil {
+		if err := checkSize(r.Resize.Cols, r.Resize.Rows); err != nil {
+			return nil, fmt.Errorf("resize: %w", err)
+		}
+	}
+	var err error
+	s.update(func() {
+		switch {
+		case s.closing != nil:
+			err = ErrSessionClosing
+		case s.active != nil:
+			err = ErrSendActive
+		case s.exited && (r.Text != nil || r.Resize != nil):
+			err = fmt.Errorf("%w (%s)", ErrSessionExited, describeExit(s.exit))
+		default:
+			s.active = snd
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return snd, nil
+}
+
+// Run types what was asked for and waits. It returns when the terminal is ready
+// again, Until matches, the time is over or ctx ends; the error is then
+// ErrAborted with the cause of ctx, and what that cause asks for is done.
+func (snd *Send) Run(ctx context.Context) (Result, error) {
+	s := snd.s
+	defer s.update(func() { s.active = nil })
+	began := time.Now()
+	deadline := began.Add(snd.timeout)
+	if r := snd.r.Resize; r != nil {
+		if err := s.resize(*r); err != nil {
+			return Result{}, err
+		}
+	}
+	if snd.r.Text == nil {
+		w := s.watch(watchOptions{since: began, from: s.lastShown(), typedLine: -1, status: -1})
+		defer s.unwatch(w)
+		return snd.finish(ctx, w, deadline, began, 0)
+	}
+	return snd.typeAndWait(ctx, began, deadline)
+}
+
+// typeAndWait is the send with input.
+func (snd *Send) typeAndWait(ctx context.Context, began, deadline time.Time) (Result, error) {
+	s := snd.s
+	before, _, err := s.probe()
+	if err != nil {
+		return Result{}, fmt.Errorf("%w: %w", ErrSessionLost, err)
+	}
+	s.mu.Lock()
+	modes := s.screen.Modes()
+	s.mu.Unlock()
+	data, typed, err := encode(*snd.r.Text, snd.r.Submit, modes)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := checkLines(data, before.Flags, s.queued()); err != nil {
+		return Result{}, err
+	}
+	w, missed, err := snd.typeText(ctx, before, data, typed, deadline)
+	if w != nil {
+		defer s.unwatch(w)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	s.reply() // to queries that came while the text was written
+	return snd.finish(ctx, w, deadline, began, missed)
+}
+
+// writeFloor is the least time a write gets, so that timeoutMs 0 still writes
+// what fits.
+const writeFloor = 20 * time.Millisecond
+
+// typeText writes data and begins the watch of what follows.
+func (snd *Send) typeText(ctx context.Context, before backend.Probe, data []byte, typed []string, deadline time.Time) (*watch, int64, error) {
+	s := snd.s
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.drain(ctx, time.Now().Add(drainLimit)) // what came before belongs to before
+	if ctx.Err() != nil {
+		return nil, 0, abortError(ctx)
+	}
+	s.learnPrompt(before.Command)
+	w, missed := snd.open(before, typed)
+	if floor := time.Now().Add(writeFloor); deadline.Before(floor) {
+		deadline = floor
+	}
+	n, err := s.write(ctx, data, deadline)
+	s.update(func() { s.lastUse = time.Now() })
+	if err != nil {
+		err = snd.stopped(ctx, err, n, len(data))
+	}
+	return w, missed, err
+}
+
+// open begins the watch of a write that is about to happen, and counts the
+// lines that came since the last result.
+func (snd *Send) open(before backend.Probe, typed []string) (*watch, int64) {
+	s := snd.s
+	s.mu.Lock()
+	from, shown, status := s.screen.Pos(), s.shown, s.status
+	atPrompt := before.Own && (s.place == readiness.AtPrompt || s.place == readiness.AtContinuation)
+	missed := s.missed(shown, from)
+	if atPrompt {
+		s.screen.Hide(true) // the shell's own echo is no output
+		typed = nil
+	}
+	s.mu.Unlock()
+	if !before.Flags.Canonical && !atPrompt && !snd.r.Submit {
+		typed = nil // keys for a full screen have no echo to speak of
+	}
+	line := int64(-1)
+	if snd.r.Submit {
+		line = from.Line
+	}
+	if !atPrompt || !snd.r.Submit {
+		status = -1
+	}
+	return s.watch(watchOptions{since: time.Now(), from: from, echo: typed, typedLine: line, status: status}), missed
+}
+
+// missed counts the lines of output between two places. s.mu is held.
+func (s *Session) missed(from, to screen.Pos) int64 {
+	if to.Line <= from.Line {
+		return 0
+	}
+	const exact = 1000 // lines that are looked at one by one; beyond, prompts count too
+	if to.Line-from.Line > exact {
+		return to.Line - from.Line
+	}
+	n := int64(0)
+	s.screen.Lines(from.Line, to.Line-1, func(l screen.Line) bool {
+		off := 0
+		if l.Number == from.Line {
+			off = min(from.Off, len(l.Text))
+		}
+		if len(visible(l, off)) > 0 || l.Number > from.Line && !l.Prompt && len(l.Hidden) == 0 {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// finish waits and makes the result.
+func (snd *Send) finish(ctx context.Context, w *watch, deadline, began time.Time, missed int64) (Result, error) {
+	s := snd.s
+	out, err := s.await(ctx, w, waitOptions{deadline: deadline, until: snd.r.Until})
+	if err != nil {
+		if errors.Is(err, ErrAborted) {
+			err = errors.Join(err, snd.abort(ctx))
+		}
+		return Result{}, err
+	}
+	r := Result{
+		Viewport: out.excerpt, Reason: out.reason, Status: s.Status(),
+		Foreground: foregroundOf(out.probe, out.state, out.evidence),
+		Missed:     missed, Unread: s.queued(), Elapsed: time.Since(began),
+	}
+	if out.view.ran {
+		r.ExitCode = &out.view.exitCode
+	}
+	if out.state == readiness.Fullscreen {
+		r.Viewport = s.visibleScreen()
+	}
+	r.Dir, r.DirChanged = s.tellDir()
+	return r, nil
+}
+
+// abort does what the end of ctx asks for, after the text was written.
+func (snd *Send) abort(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrDetached) || errors.Is(cause, ErrGone) || snd.r.Text == nil {
+		return nil
+	}
+	s := snd.s
+	var signalErr error
+	if sig, ok := s.term.(backend.Signaller); ok {
+		if _, signalErr = sig.Signal(syscall.SIGINT); errors.Is(signalErr, backend.ErrNoForeground) {
+			signalErr = nil
+		}
+	}
+	return errors.Join(signalErr, s.takeBack())
+}
+
+// stopped says what became of a write that did not go through, after taking
+// back what no program has read, so that none of it reaches what reads next.
+func (snd *Send) stopped(ctx context.Context, err error, written, total int) error {
+	s := snd.s
+	left := s.queued()
+	if back := s.takeBack(); back != nil {
+		err = errors.Join(err, back)
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &StalledError{Read: max(written-left, 0), Total: total}
+	case errors.Is(err, ErrAborted) && written > 0:
+		return errors.Join(err, snd.abort(ctx))
+	}
+	return err
+}
+
+func (s *Session) resize(size backend.Size) error {
+	t, ok := s.term.(backend.Resizer)
+	if !ok {
+		return fmt.Errorf("%w: resize: this type of terminal cannot", ErrInvalid)
+	}
+	if err := t.Resize(size); err != nil {
+		return fmt.Errorf("%w: resizing: %w", ErrSessionLost, err)
+	}
+	s.update(func() { s.screen.Resize(size.Cols, size.Rows) })
+	return nil
+}
+
+func (s *Session) lastShown() screen.Pos {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown
+}

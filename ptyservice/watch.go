@@ -1,0 +1,95 @@
+package ptyservice
+
+import (
+	"time"
+
+	"github.com/ptykeep/ptykeep/ptyservice/screen"
+)
+
+// watch is what has come since a write: evidence from before it never counts.
+// Session.mu guards it.
+type watch struct {
+	since     time.Time // the write
+	typedLine int64     // the line that was typed on; -1 when nothing was typed
+	starting  bool      // the session has not been ready yet
+	status    int       // of the shell's last command, when a line was typed at its prompt; else -1
+
+	text     *collector
+	output   bool // something was printed
+	fresh    bool // a prompt or continuation mark came
+	started  bool // a command started
+	ran      bool // a command started and ended
+	exitCode int  // of the last that did
+}
+
+type watchOptions struct {
+	since     time.Time
+	from      screen.Pos // where the viewport begins
+	echo      []string   // typed lines whose echo shall not count as output
+	typedLine int64
+	starting  bool
+	status    int
+}
+
+// watch begins to follow the output, from o.from on also what has come already.
+// Whoever calls it must call unwatch.
+func (s *Session) watch(o watchOptions) *watch {
+	w := &watch{
+		since: o.since, typedLine: o.typedLine, starting: o.starting, status: o.status,
+		text: newCollector(o.from, s.service.cfg.MaxReadBytes, o.echo),
+	}
+	s.update(func() {
+		s.screen.Lines(o.from.Line, s.screen.Last(), func(l screen.Line) bool {
+			if !l.Live {
+				w.text.add(l)
+			}
+			return !l.Live
+		})
+		w.output = w.starting && s.offset > 0
+		s.watches = append(s.watches, w)
+	})
+	return w
+}
+
+func (s *Session) unwatch(w *watch) {
+	s.update(func() {
+		for i, x := range s.watches {
+			if x == w {
+				s.watches = append(s.watches[:i], s.watches[i+1:]...)
+				return
+			}
+		}
+	})
+}
+
+// mark notes a mark that came since the write.
+func (w *watch) mark(m screen.Mark) {
+	switch m.Kind {
+	case screen.PromptStart:
+		w.fresh = true
+		if w.started {
+			w.started, w.ran, w.exitCode = false, true, m.Status
+		} else if w.status >= 0 && m.Status != w.status {
+			// No command started, yet the status is another: the line was
+			// refused (a syntax error). An empty line keeps it.
+			w.ran, w.exitCode = true, m.Status
+		}
+	case screen.Continuation:
+		w.fresh = true
+	case screen.CommandStart:
+		w.fresh, w.started = false, true
+	}
+}
+
+// current returns the text so far, live rows included. Session.mu is held.
+func (s *Session) current(w *watch) Excerpt {
+	c := w.text.clone()
+	last := s.screen.Last()
+	s.screen.Lines(c.next, last, func(l screen.Line) bool {
+		if l.Number != last || len(l.Text) > 0 { // the row that the cursor waits on is no output
+			c.add(l)
+		}
+		return true
+	})
+	return c.excerpt()
+}
