@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ptykeep/ptykeep/backend"
+	"github.com/ptykeep/ptykeep/backend/local"
+)
+
+func doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Check what this host can do",
+		Long: "Check what this host can do, one line each: ok, degraded or missing, and what\n" +
+			"follows from it. The exit status is 1 when something needed is missing.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := context.WithTimeout(cmd.Context(), time.Minute)
+			defer stop()
+			return doctor(ctx, cmd.OutOrStdout())
+		},
+	}
+}
+
+// finding is what a check says: how it is, and the consequence.
+type finding struct {
+	state  string // ok, degraded, missing
+	detail string
+	needed bool // missing means that ptykeep does not work here
+}
+
+func doctor(ctx context.Context, out io.Writer) error {
+	backend, err := local.New(local.Options{})
+	if err != nil {
+		return err
+	}
+	missing := 0
+	report := func(name string, f finding) {
+		fmt.Fprintf(out, "%-11s %-9s %s\n", name, f.state, f.detail)
+		if f.state == "missing" && f.needed {
+			missing++
+		}
+	}
+	report("terminal", checkTerminal(ctx, backend))
+	report("readiness", checkReadiness(ctx, backend))
+	report("teardown", checkTeardown(ctx, backend))
+	report("sandbox", finding{state: "degraded", detail: "confined modes are not there yet; sandbox-mode danger-full-access runs unconfined"})
+	report("shells", checkPrograms("sh", []string{"bash", "zsh", "fish", "dash"}, "readiness of others rests on the kernel alone"))
+	report("programs", checkPrograms("", []string{"python3", "node", "gdb", "sqlite3", "less", "vim", "ssh"}, "not needed by ptykeep itself"))
+	if missing > 0 {
+		return errors.New("something needed is missing")
+	}
+	return nil
+}
+
+// doctorGrace is what a check's programs get to end in order.
+const doctorGrace = 500 * time.Millisecond
+
+// run starts a program in a terminal, hands it to look, and ends it.
+func run(ctx context.Context, b backend.Backend, look func(backend.Terminal) finding, argv ...string) finding {
+	term, err := b.Start(ctx, backend.Spec{
+		Name: "doctor", Argv: argv, Dir: os.TempDir(), Env: os.Environ(),
+		Size: backend.Size{Cols: 80, Rows: 24}, Grace: doctorGrace,
+	})
+	if err != nil {
+		return finding{state: "missing", detail: err.Error(), needed: true}
+	}
+	defer func() { _ = term.Close() }() // the check is over
+	found := look(term)
+	if t, ok := term.(backend.Terminator); ok {
+		if r, err := t.Terminate(ctx); err != nil || len(r.Survivors) > 0 {
+			return finding{state: "missing", detail: fmt.Sprintf("%v could not be ended: %v, survivors %v", argv, err, r.Survivors), needed: true}
+		}
+	}
+	return found
+}
+
+// until looks every few milliseconds until look is true or time is up.
+func until(ctx context.Context, look func() bool) bool {
+	ctx, stop := context.WithTimeout(ctx, 3*time.Second)
+	defer stop()
+	for !look() {
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+func checkTerminal(ctx context.Context, b backend.Backend) finding {
+	return run(ctx, b, func(t backend.Terminal) finding {
+		out, err := io.ReadAll(t)
+		if err != nil || !strings.Contains(string(out), "works") {
+			return finding{state: "missing", detail: fmt.Sprintf("a program's output did not arrive: %q, %v", out, err), needed: true}
+		}
+		return finding{state: "ok", detail: "a program ran behind a pseudo-terminal"}
+	}, "/bin/sh", "-c", "echo works")
+}
+
+func checkReadiness(ctx context.Context, b backend.Backend) finding {
+	return run(ctx, b, func(t backend.Terminal) finding {
+		var seen backend.Probe
+		prober, ok := t.(backend.Prober)
+		if ok && until(ctx, func() bool {
+			p, err := prober.Probe()
+			seen = p
+			return err == nil && p.Wait == backend.WaitExact
+		}) {
+			return finding{state: "ok", detail: "the kernel says who waits for input: " + seen.Detail}
+		}
+		return finding{state: "degraded", detail: fmt.Sprintf("the kernel does not say who waits for input (%v): shells are known by their marks, other programs by silence", seen.Wait)}
+	}, "cat")
+}
+
+func checkTeardown(ctx context.Context, b backend.Backend) finding {
+	return run(ctx, b, func(t backend.Terminal) finding {
+		ended, ok := t.(backend.Terminator)
+		if !ok {
+			return finding{state: "missing", detail: "process trees cannot be ended", needed: true}
+		}
+		buf := make([]byte, 16)
+		if _, err := t.Read(buf); err != nil { // until the background jobs run
+			return finding{state: "missing", detail: "a shell did not start: " + err.Error(), needed: true}
+		}
+		r, err := ended.Terminate(ctx)
+		switch {
+		case err != nil || len(r.Survivors) > 0:
+			return finding{state: "degraded", detail: fmt.Sprintf("processes survive a close: %v, %v", r.Survivors, err)}
+		case r.Partial:
+			return finding{state: "degraded", detail: "daemons that leave their session may survive a close: this system has no subreaper"}
+		}
+		return finding{state: "ok", detail: fmt.Sprintf("%d processes ended in %v, background jobs included", r.Ended, r.Elapsed.Round(100*time.Microsecond))}
+	}, "/bin/sh", "-c", "sleep 1000 & nohup sleep 1000 >/dev/null 2>&1 & echo up; wait")
+}
+
+// checkPrograms looks for programs. needed is the one that has to be there.
+func checkPrograms(needed string, names []string, without string) finding {
+	var found, absent []string
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err == nil {
+			found = append(found, name)
+		} else {
+			absent = append(absent, name)
+		}
+	}
+	if needed != "" {
+		if _, err := exec.LookPath(needed); err != nil {
+			return finding{state: "missing", detail: "no " + needed, needed: true}
+		}
+	}
+	f := finding{state: "ok", detail: strings.Join(found, " ")}
+	if len(absent) > 0 {
+		f.state = "degraded"
+		f.detail += "; not found: " + strings.Join(absent, " ") + " (" + without + ")"
+	}
+	return f
+}

@@ -1,0 +1,58 @@
+// Command ptykeep keeps terminals for agents: it serves them over MCP on
+// standard input and output.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+func main() {
+	if err := rootCommand().Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, "ptykeep:", err)
+		os.Exit(1)
+	}
+}
+
+func rootCommand() *cobra.Command {
+	serve := serveCommand()
+	root := &cobra.Command{
+		Use:   "ptykeep",
+		Short: "Keep terminals for AI agents, served over MCP",
+		Long: "ptykeep keeps terminals for AI agents: shells, REPLs and debuggers that stay alive\n" +
+			"between the calls of an agent, served over MCP on standard input and output.",
+		SilenceUsage: true, SilenceErrors: true,
+		Version: version(),
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := unix.IoctlGetWinsize(int(os.Stdin.Fd()), unix.TIOCGWINSZ); err == nil { // a terminal
+				return cmd.Help()
+			}
+			serve.SetContext(cmd.Context())
+			serve.SetArgs(nil)
+			return serve.RunE(serve, nil)
+		},
+	}
+	root.AddCommand(serve, demoCommand(), doctorCommand(), versionCommand())
+	return root
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), "ptykeep", version()) },
+	}
+}
+
+// version is what the Go tool recorded in the binary.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScripts runs the dialogues of testdata/script against the real server,
+// over real stdio, with real programs. In them:
+//
+//	[missing:PROGRAM] skip  skips the script when a program is missing; that fails
+//	                        with PTYKEEP_TEST_REQUIRE_ALL=1
+//	server NAME [ARG...]    starts "ptykeep mcp ARG..." and talks to it from now on
+//	use NAME                talks to that server again
+//	call TOOL [KEY=VALUE]   calls a tool; a value is JSON, or else a string
+//	open, send TEXT, await, signal NAME, read, close, list   short forms for the
+//	                        session that was opened last, ${id}
+//	body RE, text RE        the body, or all of the text, matches from end to end
+//	error CODE              the call failed with that code; anything else did not
+//	fact PATH VALUE         a fact is that; PATH is like foreground.state
+//	faster MS, slower MS    the call took at most, or at least, so long. Only for
+//	                        telling a wait from none: seconds, not milliseconds
+//	raw LINE, answer RE     writes a line, reads one
+//	eof, end SIGNAL         ends the input, or sends a signal
+//	exited CODE             the server ends by itself with that status
+//	alive MARK, gone MARK   a process with MARK in its command line is there, or
+//	                        none is any more
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "../../testdata/script",
+		Setup: func(env *testscript.Env) error {
+			home := env.WorkDir + "/home"
+			env.Setenv("HOME", home)
+			env.Setenv("SHELL", "/bin/bash")
+			env.Setenv("MARK", newMark())
+			env.Values[dialogueKey{}] = &dialogue{servers: map[string]*stdioServer{}}
+			return os.Mkdir(home, 0o700)
+		},
+		Condition: func(cond string) (bool, error) {
+			program, ok := strings.CutPrefix(cond, "missing:")
+			if !ok {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return missing(program)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"server": cmdServer, "use": cmdUse,
+			"call": cmdCall, "open": cmdOpen, "send": cmdSend, "await": cmdAwait, "signal": cmdSignal,
+			"read": cmdRead, "close": cmdClose, "list": cmdList,
+			"body": cmdBody, "text": cmdText, "error": cmdError, "fact": cmdFact, "faster": cmdFaster, "slower": cmdSlower,
+			"raw": cmdRaw, "answer": cmdAnswer, "eof": cmdEOF, "end": cmdEnd, "exited": cmdExited,
+			"alive": cmdAlive, "gone": cmdGone, "keep": cmdKeep,
+		},
+	})
+}
+
+// dialogue is what a script has at hand.
+type dialogue struct {
+	servers map[string]*stdioServer
+	current *stdioServer
+	last    reply
+}
+
+type dialogueKey struct{}
+
+func of(ts *testscript.TestScript) *dialogue { return ts.Value(dialogueKey{}).(*dialogue) }
+
+func cmdServer(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 1 {
+		ts.Fatalf("usage: server NAME [ARG...]")
+	}
+	d := of(ts)
+	cmd := exec.Command(binary, append([]string{"mcp"}, args[1:]...)...)
+	cmd.Dir = ts.Getenv("WORK")
+	for _, name := range []string{"HOME", "SHELL", "PATH", "MARK", "SECRET_OF_SERVER", "TMPDIR"} {
+		if value := ts.Getenv(name); value != "" {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	s, err := startStdio(cmd)
+	ts.Check(err)
+	ts.Defer(s.stop)
+	d.servers[args[0]], d.current = s, s
+	ts.Check(s.greet())
+}
+
+func cmdUse(ts *testscript.TestScript, _ bool, args []string) {
+	d := of(ts)
+	d.current = d.servers[args[0]]
+	if d.current == nil {
+		ts.Fatalf("no server %q", args[0])
+	}
+}
+
+// call calls a tool of the current server with args, KEY=VALUE each.
+func call(ts *testscript.TestScript, tool string, preset map[string]any, args []string) {
+	fields := map[string]any{}
+	for k, v := range preset {
+		fields[k] = v
+	}
+	for _, arg := range args {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok {
+			ts.Fatalf("%q is not KEY=VALUE", arg)
+		}
+		var v any
+		if json.Unmarshal([]byte(value), &v) != nil {
+			v = value
+		}
+		fields[key] = v
+	}
+	d := of(ts)
+	r, err := d.current.tool(tool, fields)
+	ts.Check(err)
+	d.last = r
+	ts.Logf("%s: %s", tool, shorten(r.text))
+	if r.rpcError != "" {
+		ts.Logf("JSON-RPC error: %s", r.rpcError)
+	}
+	if id, ok := r.facts["sessionId"].(string); ok && tool == "terminal_open" {
+		ts.Setenv("id", id)
+	}
+}
+
+func shorten(s string) string {
+	if len(s) > 2000 {
+		return s[:1000] + "\n...\n" + s[len(s)-900:]
+	}
+	return s
+}
+
+func cmdCall(ts *testscript.TestScript, _ bool, args []string) { call(ts, args[0], nil, args[1:]) }
+func cmdOpen(ts *testscript.TestScript, _ bool, args []string) {
+	call(ts, "terminal_open", nil, args)
+}
+func session(ts *testscript.TestScript) map[string]any {
+	return map[string]any{"sessionId": ts.Getenv("id")}
+}
+func cmdSend(ts *testscript.TestScript, _ bool, args []string) {
+	fields := session(ts)
+	fields["text"] = strings.ReplaceAll(args[0], `\n`, "\n")
+	call(ts, "terminal_send", fields, args[1:])
+}
+func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
+	call(ts, "terminal_send", session(ts), args)
+}
+func cmdSignal(ts *testscript.TestScript, _ bool, args []string) {
+	fields := session(ts)
+	fields["signal"] = args[0]
+	call(ts, "terminal_signal", fields, nil)
+}
+func cmdRead(ts *testscript.TestScript, _ bool, args []string) {
+	call(ts, "terminal_read", session(ts), args)
+}
+func cmdClose(ts *testscript.TestScript, _ bool, _ []string) {
+	call(ts, "terminal_close", session(ts), nil)
+}
+func cmdList(ts *testscript.TestScript, _ bool, _ []string) { call(ts, "terminal_list", nil, nil) }
+
+// cmdKeep keeps the id of the session that was opened last as a variable.
+func cmdKeep(ts *testscript.TestScript, _ bool, args []string) { ts.Setenv(args[0], ts.Getenv("id")) }
+
+func matches(ts *testscript.TestScript, neg bool, what, pattern, got string) {
+	re, err := regexp.Compile(`\A(?s:` + pattern + `)\z`)
+	ts.Check(err)
+	if re.MatchString(got) == neg {
+		ts.Fatalf("%s is %q, wanted a match of %s: %v", what, got, pattern, !neg)
+	}
+}
+
+func cmdBody(ts *testscript.TestScript, neg bool, args []string) {
+	d := of(ts)
+	if d.last.isError {
+		ts.Fatalf("the call failed: %s", d.last.text)
+	}
+	matches(ts, neg, "the body", args[0], d.last.body())
+}
+
+func cmdText(ts *testscript.TestScript, neg bool, args []string) {
+	matches(ts, neg, "the text", args[0], of(ts).last.text)
+}
+
+func cmdError(ts *testscript.TestScript, neg bool, args []string) {
+	d := of(ts)
+	code, _ := d.last.facts["code"].(string)
+	if !d.last.isError || code != args[0] || !strings.HasPrefix(d.last.text, args[0]+": ") {
+		ts.Fatalf("got code %q in %q, wanted %s", code, d.last.text, args[0])
+	}
+	for _, word := range args[1:] {
+		if !strings.Contains(d.last.text, word) {
+			ts.Fatalf("the error does not say %q: %s", word, d.last.text)
+		}
+	}
+}
+
+func cmdFact(ts *testscript.TestScript, neg bool, args []string) {
+	d := of(ts)
+	if d.last.isError {
+		ts.Fatalf("the call failed: %s", d.last.text)
+	}
+	var got any = map[string]any(d.last.facts)
+	for _, key := range strings.Split(args[0], ".") {
+		switch x := got.(type) {
+		case map[string]any:
+			got = x[key]
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i >= len(x) {
+				ts.Fatalf("no %s in %v", key, x)
+			}
+			got = x[i]
+		default:
+			got = nil
+		}
+	}
+	if (fmt.Sprint(got) == args[1]) == neg {
+		ts.Fatalf("%s is %v, wanted %s: %v", args[0], got, args[1], !neg)
+	}
+}
+
+func cmdFaster(ts *testscript.TestScript, _ bool, args []string) { checkTook(ts, args[0], -1) }
+func cmdSlower(ts *testscript.TestScript, _ bool, args []string) { checkTook(ts, args[0], 1) }
+
+func checkTook(ts *testscript.TestScript, ms string, sign int) {
+	n, err := strconv.Atoi(ms)
+	ts.Check(err)
+	limit, got := time.Duration(n)*time.Millisecond, of(ts).last.took
+	if sign < 0 && got > limit || sign > 0 && got < limit {
+		ts.Fatalf("the call took %v, the limit is %v", got, limit)
+	}
+}
+
+func cmdRaw(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(of(ts).current.write(strings.Join(args, " ")))
+}
+
+func cmdAnswer(ts *testscript.TestScript, neg bool, args []string) {
+	line, err := of(ts).current.readLine()
+	ts.Check(err)
+	matches(ts, neg, "the answer", args[0], line)
+}
+
+func cmdEOF(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(of(ts).current.in.Close()) }
+
+func cmdEnd(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(of(ts).current.signal(args[0]))
+}
+
+func cmdExited(ts *testscript.TestScript, _ bool, args []string) {
+	code, err := of(ts).current.exit()
+	ts.Check(err)
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit status %d, wanted %s; log: %s", code, args[0], of(ts).current.log())
+	}
+}
+
+func cmdAlive(ts *testscript.TestScript, _ bool, args []string) {
+	if !eventually(func() bool { return len(processes(args[0])) > 0 }) {
+		ts.Fatalf("no process with %q", args[0])
+	}
+}
+
+func cmdGone(ts *testscript.TestScript, _ bool, args []string) {
+	var left []string
+	if !eventually(func() bool { left = processes(args[0]); return len(left) == 0 }) {
+		slices.Sort(left)
+		ts.Fatalf("still there: %s", strings.Join(left, "; "))
+	}
+}
