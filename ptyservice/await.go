@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/ptykeep/ptykeep/backend"
-	"github.com/ptykeep/ptykeep/ptyservice/screen"
 	"github.com/ptykeep/ptykeep/readiness"
 )
 
 // waitOptions bound a wait.
 type waitOptions struct {
-	deadline time.Time
-	until    *regexp.Regexp
+	deadline   time.Time
+	until      *regexp.Regexp
+	background bool // nothing that is only inferred ends the wait
 }
 
 // outcome is how a wait ended and what was known then.
@@ -42,7 +42,6 @@ type view struct {
 	exited  bool // and all output has been read
 	lost    error
 	closing bool
-	failed  bool // the close has failed: the session lives on
 
 	fresh, output, ran bool
 	exitCode           int
@@ -110,6 +109,9 @@ func (s *Session) await(ctx context.Context, w *watch, o waitOptions) (outcome, 
 			var err error
 			if verdict, err = a.judge(v, now); err != nil {
 				return outcome{}, err
+			}
+			if o.background && verdict.Reason == readiness.InferredIdle {
+				verdict.Reason = ""
 			}
 			if verdict.Reason != "" {
 				fresh, same := a.drain(ctx, v)
@@ -361,11 +363,4 @@ func (s *Session) learnPrompt(command string) {
 // abortError says why ctx ended the call.
 func abortError(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrAborted, context.Cause(ctx))
-}
-
-// pos returns where output goes now.
-func (s *Session) pos() screen.Pos {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.screen.Pos()
 }

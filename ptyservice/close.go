@@ -56,7 +56,8 @@ func (s *Session) close(ctx context.Context) (Closed, error) {
 	}
 	<-s.reaped // Terminate has ended the program
 	err := s.term.Close()
-	<-s.pumped // Close has unblocked it
+	<-s.pumped       // Close has unblocked it
+	s.running.Wait() // the end of the program ends what waits for it
 	if err != nil {
 		s.log.Warn("closing the terminal", "error", err)
 	}

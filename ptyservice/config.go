@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/ptykeep/ptykeep/readiness"
@@ -33,6 +34,7 @@ type Config struct {
 
 	WorkspaceRoot string // absolute; relative cwd arguments stand under it
 	SandboxMode   SandboxMode
+	Writable      []string // directories that a confined session may write to, besides
 
 	EnvPassthrough []string          // names that the secret filter lets through
 	EnvSet         map[string]string // explicit values
@@ -77,8 +79,19 @@ const (
 	MaxTimeout       = 600 * time.Second
 )
 
-// Validate reports the first field that is out of its range, by its name in
-// the configuration and with the range.
+// FieldError is a setting that is out of its range.
+type FieldError struct {
+	Field   string // its name in the configuration
+	Problem string // what it is and what is accepted
+}
+
+func (e *FieldError) Error() string { return e.Field + " " + e.Problem }
+
+func fieldError(field, format string, args ...any) error {
+	return &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)}
+}
+
+// Validate reports the first field that is out of its range, as a *FieldError.
 func (c Config) Validate() error {
 	ms := func(d time.Duration) int64 { return d.Milliseconds() }
 	ranges := []struct {
@@ -101,27 +114,47 @@ func (c Config) Validate() error {
 	}
 	for _, r := range ranges {
 		if r.value < r.low || r.value > r.high {
-			return fmt.Errorf("%s is %d, not in %d-%d", r.field, r.value, r.low, r.high)
+			return fieldError(r.field, "is %d, not in %d-%d", r.value, r.low, r.high)
 		}
 	}
 	if c.Shell != "" {
 		if err := executable(c.Shell); err != nil {
-			return fmt.Errorf("shell: %w", err)
+			return fieldError("shell", "is no program: %v", err)
 		}
 	}
-	if !filepath.IsAbs(c.WorkspaceRoot) {
-		return fmt.Errorf("workspaceRoot %q is not an absolute path", c.WorkspaceRoot)
+	if err := directory(c.WorkspaceRoot); err != nil {
+		return fieldError("workspaceRoot", "is no directory: %v", err)
 	}
-	if info, err := os.Stat(c.WorkspaceRoot); err != nil {
-		return fmt.Errorf("workspaceRoot: %w", err)
-	} else if !info.IsDir() {
-		return fmt.Errorf("workspaceRoot %s is not a directory", c.WorkspaceRoot)
+	for _, dir := range c.Writable {
+		if err := directory(dir); err != nil {
+			return fieldError("sandbox.writable", "has no directory: %v", err)
+		}
+	}
+	for name := range c.EnvSet {
+		if !envName(name) {
+			return fieldError("env.set", "has %q, which is no name of a variable", name)
+		}
 	}
 	switch c.SandboxMode {
 	case ReadOnly, WorkspaceWrite, FullAccess:
 		return nil
 	}
-	return fmt.Errorf("sandbox.mode is %q, not one of %s, %s, %s", c.SandboxMode, ReadOnly, WorkspaceWrite, FullAccess)
+	return fieldError("sandbox.mode", "is %q, not one of %s, %s, %s", c.SandboxMode, ReadOnly, WorkspaceWrite, FullAccess)
+}
+
+// envName reports a name that a variable can have: execve(2) passes NAME=value,
+// up to the first NUL.
+func envName(name string) bool { return name != "" && !strings.ContainsAny(name, "=\x00") }
+
+func directory(path string) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("%s is not absolute", path)
+	}
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is something else", path)
+	}
+	return err
 }
 
 func executable(path string) error {

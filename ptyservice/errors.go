@@ -26,6 +26,7 @@ var (
 	ErrLineTooLong        = errors.New("the line is longer than the terminal takes")
 	ErrSandboxUnavailable = errors.New("the sandbox is not available")
 	ErrResourceLimit      = errors.New("limit reached")
+	ErrNoTask             = errors.New("no such task")
 	ErrAborted            = errors.New("aborted")
 )
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -88,6 +89,16 @@ func (s *Service) check(r *OpenRequest) error {
 		return fmt.Errorf("%w: cwd: %w", ErrInvalid, err)
 	} else if !info.IsDir() {
 		return fmt.Errorf("%w: cwd: %s is not a directory", ErrInvalid, r.Dir)
+	}
+	for name, value := range r.Env {
+		if !envName(name) || strings.Contains(value, "\x00") {
+			return fmt.Errorf("%w: env: %q cannot be a variable (no =, no NUL, not empty)", ErrInvalid, name)
+		}
+	}
+	for _, arg := range r.Command {
+		if strings.Contains(arg, "\x00") {
+			return fmt.Errorf("%w: command: %q has a NUL", ErrInvalid, arg)
+		}
 	}
 	if r.Command != nil && (len(r.Command) == 0 || r.Command[0] == "") {
 		return fmt.Errorf("%w: command: names no program", ErrInvalid)

@@ -52,11 +52,16 @@ type Foreground struct {
 	Evidence  readiness.Evidence
 }
 
+// forever is longer than any session: the bound of a wait that has none.
+const forever = 100 * 365 * 24 * time.Hour
+
 // Send is a send that holds its session's slot. Run must be called.
 type Send struct {
-	s       *Session
-	r       SendRequest
-	timeout time.Duration
+	s          *Session
+	r          SendRequest
+	timeout    time.Duration
+	background bool   // only what was observed ends it
+	following  *watch // once it waits; Session.mu guards it
 }
 
 // Begin takes the send slot. It does nothing else, so that callers that come
@@ -98,6 +103,9 @@ func (snd *Send) Run(ctx context.Context) (Result, error) {
 	defer s.update(func() { s.active = nil })
 	began := time.Now()
 	deadline := began.Add(snd.timeout)
+	if snd.background && snd.r.Timeout == nil {
+		deadline = began.Add(forever)
+	}
 	if r := snd.r.Resize; r != nil {
 		if err := s.resize(*r); err != nil {
 			return Result{}, err
@@ -106,6 +114,7 @@ func (snd *Send) Run(ctx context.Context) (Result, error) {
 	if snd.r.Text == nil {
 		w := s.watch(watchOptions{since: began, from: s.lastShown(), typedLine: -1, status: -1})
 		defer s.unwatch(w)
+		s.update(func() { snd.following = w })
 		return snd.finish(ctx, w, deadline, began, 0)
 	}
 	return snd.typeAndWait(ctx, began, deadline)
@@ -135,6 +144,7 @@ func (snd *Send) typeAndWait(ctx context.Context, began, deadline time.Time) (Re
 	if err != nil {
 		return Result{}, err
 	}
+	s.update(func() { snd.following = w })
 	s.reply() // to queries that came while the text was written
 	return snd.finish(ctx, w, deadline, began, missed)
 }
@@ -217,11 +227,14 @@ func (s *Session) missed(from, to screen.Pos) int64 {
 // finish waits and makes the result.
 func (snd *Send) finish(ctx context.Context, w *watch, deadline, began time.Time, missed int64) (Result, error) {
 	s := snd.s
-	out, err := s.await(ctx, w, waitOptions{deadline: deadline, until: snd.r.Until})
-	if err != nil {
-		if errors.Is(err, ErrAborted) {
-			err = errors.Join(err, snd.abort(ctx))
+	out, err := s.await(ctx, w, waitOptions{deadline: deadline, until: snd.r.Until, background: snd.background})
+	if errors.Is(err, ErrAborted) {
+		err = errors.Join(err, snd.abort(ctx))
+		if errors.Is(context.Cause(ctx), errKilled) { // tell how it ended
+			out, err = s.await(context.WithoutCancel(ctx), w, waitOptions{deadline: time.Now().Add(killSettle)})
 		}
+	}
+	if err != nil {
 		return Result{}, err
 	}
 	r := Result{

@@ -34,6 +34,7 @@ type Service struct {
 	mu        sync.Mutex
 	owners    map[string]*owner
 	sessions  map[string]*Session
+	tasks     map[string]*Task // running ones, and ended ones of open sessions
 	disposing bool
 }
 
@@ -50,6 +51,7 @@ type owner struct {
 	names    map[string]bool     // taken by published sessions and by spawns
 	spawns   map[*spawn]struct{} // under way
 	gone     bool                // no further session may be opened
+	running  int                 // tasks
 }
 
 // spawn is a session that is being opened.
@@ -72,7 +74,7 @@ func New(c Config, o Options) (*Service, error) {
 	}
 	return &Service{
 		cfg: c, backends: maps.Clone(o.Backends), environ: slices.Clone(o.Environ), log: log,
-		owners: map[string]*owner{}, sessions: map[string]*Session{},
+		owners: map[string]*owner{}, sessions: map[string]*Session{}, tasks: map[string]*Task{},
 	}, nil
 }
 
@@ -173,6 +175,7 @@ func (s *Service) remove(session *Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, session.id)
+	s.dropTasks(session)
 	o := s.owners[session.owner]
 	o.sessions = slices.DeleteFunc(o.sessions, func(x *Session) bool { return x == session })
 	if session.name != "" {

@@ -24,8 +24,9 @@ type Session struct {
 	command bool // it runs a program that was asked for, not the user's shell
 	term    backend.Terminal
 	log     *slog.Logger
-	pumped  chan struct{} // closed when pump has ended
-	reaped  chan struct{} // closed when reap has ended
+	pumped  chan struct{}  // closed when pump has ended
+	reaped  chan struct{}  // closed when reap has ended
+	running sync.WaitGroup // tasks
 
 	// writing is held by whoever writes to the terminal, for as long as one
 	// text takes, so that nothing comes between its bytes. It is taken before

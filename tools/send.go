@@ -17,14 +17,20 @@ const sendSchema = `{"type":"object","additionalProperties":false,"required":["s
 	`"until":{"type":"string","description":"RE2: also return when the output matches"},` +
 	`"resize":{"type":"object","additionalProperties":false,"required":["cols","rows"],"properties":{` +
 	`"cols":{"type":"integer","minimum":20,"maximum":1000},"rows":{"type":"integer","minimum":5,"maximum":500}}},` +
-	`"timeoutMs":{"type":"integer","minimum":0,"maximum":600000,"description":"longest wait; the command goes on after it"}}}`
+	`"timeoutMs":{"type":"integer","minimum":0,"maximum":600000,"description":"longest wait; the command goes on after it"}`
+
+const sendBackground = `,"run_in_background":{"type":"boolean","default":false,"description":"return a taskId at once, see task_output"}`
 
 func (t *Tools) send() tool {
+	schema := sendSchema
+	if !t.cfg.NoBackground {
+		schema += sendBackground
+	}
 	return tool{
 		name: "terminal_send",
 		description: "Type text and wait until the program wants input again. Returns what it printed and why it returned: " +
 			"stdin_read = ready; timeout and inferred_idle do not prove that it is done.",
-		input: sendSchema,
+		input: schema + "}}",
 		hints: hints(false, true, false, true),
 		run:   t.runSend,
 	}
@@ -43,6 +49,7 @@ type sendFacts struct {
 	Dir        string           `json:"cwd,omitempty"`
 	Missed     int64            `json:"missedLines,omitempty"`
 	Unread     int              `json:"unreadBytes,omitempty"`
+	TaskID     string           `json:"taskId,omitempty"`
 	ElapsedMS  int64            `json:"elapsedMs"`
 	BodyBytes  int              `json:"bodyBytes"`
 	Code       string           `json:"code,omitempty"` // of a send that failed, inside terminal_open
@@ -64,7 +71,11 @@ func (t *Tools) runSend(ctx context.Context, a *arguments) (*result, error) {
 		}
 		r.Resize = &backend.Size{Cols: int(cols), Rows: int(rows)}
 	}
-	if err := a.done(); err != nil {
+	background, err := t.background(a)
+	if err == nil {
+		err = a.done()
+	}
+	if err != nil {
 		return nil, err
 	}
 	session, err := t.session(ctx, id)
@@ -73,6 +84,10 @@ func (t *Tools) runSend(ctx context.Context, a *arguments) (*result, error) {
 	}
 	turn, _ := wire.Ticket(ctx).(*place) // nil without a connection's order
 	turn.wait()
+	if background {
+		defer turn.Release()
+		return startTask(session, r)
+	}
 	snd, err := session.Begin(r)
 	turn.Release()
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 type Config struct {
 	MaxResultBytes    int  // of the text of one result, 64 - 16 MiB
 	StructuredResults bool // bodies in structuredContent, too
+	NoBackground      bool // no run_in_background, no task tools
 }
 
 // Bounds and default of Config.MaxResultBytes.
@@ -34,7 +35,7 @@ const (
 // Validate reports a field that is out of its range.
 func (c Config) Validate() error {
 	if c.MaxResultBytes < MinResultBytes || c.MaxResultBytes > MaxResultBytes {
-		return fmt.Errorf("maxResultBytes is %d, not in %d-%d", c.MaxResultBytes, MinResultBytes, MaxResultBytes)
+		return &ptyservice.FieldError{Field: "maxResultBytes", Problem: fmt.Sprintf("is %d, not in %d-%d", c.MaxResultBytes, MinResultBytes, MaxResultBytes)}
 	}
 	return nil
 }
@@ -68,7 +69,11 @@ type tool struct {
 
 // list names all tools, in the order in which clients show them.
 func (t *Tools) list() []tool {
-	return []tool{t.open(), t.send(), t.read(), t.signal(), t.close(), t.sessions()}
+	list := []tool{t.open(), t.send(), t.read(), t.signal(), t.close(), t.sessions()}
+	if !t.cfg.NoBackground {
+		list = append(list, t.taskOutput(), t.taskKill())
+	}
+	return list
 }
 
 // Server returns an MCP server with the tools.
@@ -158,6 +163,8 @@ var codes = []struct {
 	{ptyservice.ErrLineTooLong, "LINE_TOO_LONG", "nothing was typed; write shorter lines, or a file"},
 	{ptyservice.ErrSandboxUnavailable, "SANDBOX_UNAVAILABLE", "the operator can choose --sandbox-mode danger-full-access, which runs unconfined"},
 	{ptyservice.ErrResourceLimit, "RESOURCE_LIMIT", "close what you do not need"},
+	{ptyservice.ErrNoTask, "NO_TASK", "tasks go with their session"},
+	{errBackgroundDisabled, "BACKGROUND_DISABLED", "call without run_in_background"},
 	{ptyservice.ErrAborted, "ABORTED", ""},
 }
 

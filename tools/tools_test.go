@@ -32,7 +32,7 @@ func newTools(t *testing.T, c Config) *Tools {
 		prompt := mark("D;0;100;/") + "$ " + mark("B;100")
 		f.UpdateProbe(func(p *backend.Probe) {
 			p.Wait = backend.WaitExact
-			p.PGID, p.PID, p.Own, p.Command = 100, 100, true, "sh"
+			p.PGID, p.PID, p.Own, p.Command, p.Flags.Canonical = 100, 100, true, "sh", false
 		})
 		f.OnWrite(func(p []byte) {
 			line := strings.TrimSuffix(string(p), "\r")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,6 +24,7 @@ import (
 //	server NAME [ARG...]    starts "ptykeep mcp ARG..." and talks to it from now on
 //	use NAME                talks to that server again
 //	call TOOL [KEY=VALUE]   calls a tool; a value is JSON, or else a string
+//	${task}                 the task that was started last
 //	open, send TEXT, await, signal NAME, read, close, list   short forms for the
 //	                        session that was opened last, ${id}
 //	body RE, text RE        the body, or all of the text, matches from end to end
@@ -42,6 +44,7 @@ func TestScripts(t *testing.T) {
 			home := env.WorkDir + "/home"
 			env.Setenv("HOME", home)
 			env.Setenv("SHELL", "/bin/bash")
+			env.Setenv("PATH", filepath.Dir(binary)+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			env.Setenv("MARK", newMark())
 			env.Values[dialogueKey{}] = &dialogue{servers: map[string]*stdioServer{}}
 			return os.Mkdir(home, 0o700)
@@ -129,6 +132,9 @@ func call(ts *testscript.TestScript, tool string, preset map[string]any, args []
 	}
 	if id, ok := r.facts["sessionId"].(string); ok && tool == "terminal_open" {
 		ts.Setenv("id", id)
+	}
+	if id, ok := r.facts["taskId"].(string); ok {
+		ts.Setenv("task", id)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -15,24 +17,60 @@ import (
 	"github.com/ptykeep/ptykeep/tools"
 )
 
-// settings are what an operator may set: flag > variable > default.
+// settings are what an operator may set: flag > variable > file > default.
 type settings struct {
 	service ptyservice.Config
 	tools   tools.Config
 
+	config      string // path of the file
 	sandboxMode string
+	background  bool
 	logLevel    string
 	logFormat   string
-	variables   map[string]string // flag -> environment variable
 }
 
-// bindSettings gives cmd a flag for each setting. A field such as
-// scrollbackLines is --scrollback-lines and PTYKEEP_SCROLLBACK_LINES.
+// fields are the settings by their names in the configuration file. Each has a
+// flag and a variable: idleSilenceMs is --idle-silence-ms and
+// PTYKEEP_IDLE_SILENCE_MS, sandbox.mode is --sandbox-mode.
+var fields = []string{
+	"shell", "shellArgs", "shellIntegration", "rows", "cols", "scrollbackLines", "scrollbackMaxBytes", "maxReadBytes",
+	"pollIntervalMs", "exactProbeAfterMs", "idleSilenceMs", "handoffGraceMs", "timeoutMs", "disposeGraceMs", "maxSessions",
+	"enableRunInBackground", "maxResultBytes", "structuredResults", "workspaceRoot",
+	"sandbox.mode", "sandbox.writable", "env.passthrough", "env.set",
+}
+
+// variableOnly are flags that have a variable, but no place in the file.
+var variableOnly = []string{"config", "log-level", "log-format"}
+
+// flagOf returns the flag of a field.
+func flagOf(field string) string {
+	var b strings.Builder
+	for _, r := range field {
+		switch {
+		case r == '.':
+			b.WriteByte('-')
+		case unicode.IsUpper(r):
+			b.WriteByte('-')
+			b.WriteRune(unicode.ToLower(r))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// variableOf returns the environment variable of a flag.
+func variableOf(flag string) string {
+	return "PTYKEEP_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// bindSettings gives cmd a flag for each setting.
 func bindSettings(cmd *cobra.Command) *settings {
-	s := &settings{service: ptyservice.DefaultConfig(), variables: map[string]string{}}
+	s := &settings{service: ptyservice.DefaultConfig(), background: true}
 	s.tools.MaxResultBytes = tools.DefaultResultBytes
 	s.sandboxMode = string(s.service.SandboxMode)
 	f, c := cmd.Flags(), &s.service
+	f.StringVar(&s.config, "config", "", "configuration file (default $XDG_CONFIG_HOME/ptykeep/config.yaml, if it is there)")
 	f.StringVar(&c.Shell, "shell", "", "shell to run (default $SHELL, else /bin/bash, else /bin/sh)")
 	f.StringSliceVar(&c.ShellArgs, "shell-args", nil, "arguments of the shell (default -i)")
 	f.BoolVar(&c.ShellIntegration, "shell-integration", c.ShellIntegration, "have the shell mark its prompts and commands")
@@ -48,50 +86,79 @@ func bindSettings(cmd *cobra.Command) *settings {
 	f.Var((*millis)(&c.Timeout), "timeout-ms", "longest wait of a send, 0-600000")
 	f.Var((*millis)(&c.DisposeGrace), "dispose-grace-ms", "what programs get to end in order, 0-60000")
 	f.IntVar(&c.MaxSessions, "max-sessions", c.MaxSessions, "sessions of one owner, 1-1024")
+	f.BoolVar(&s.background, "enable-run-in-background", true, "background sends and their two tools")
 	f.IntVar(&s.tools.MaxResultBytes, "max-result-bytes", s.tools.MaxResultBytes, "bytes of one result's text, 64-16777216")
 	f.BoolVar(&s.tools.StructuredResults, "structured-results", false, "output also in structuredContent")
 	f.StringVar(&c.WorkspaceRoot, "workspace-root", c.WorkspaceRoot, "where terminals start")
 	f.StringVar(&s.sandboxMode, "sandbox-mode", s.sandboxMode, "confinement; only danger-full-access works yet")
+	f.StringSliceVar(&c.Writable, "sandbox-writable", nil, "directories that confined sessions may write to, besides")
 	f.StringSliceVar(&c.EnvPassthrough, "env-passthrough", nil, "variables that the secret filter lets through")
 	f.StringToStringVar(&c.EnvSet, "env-set", nil, "variables to set, NAME=value")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&s.logFormat, "log-format", "text", "text or json")
-	for _, name := range settingNames {
-		s.variables[name] = "PTYKEEP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-	}
 	return s
 }
 
-// settingNames are the flags that have a variable.
-var settingNames = []string{
-	"shell", "shell-args", "shell-integration", "rows", "cols", "scrollback-lines", "scrollback-max-bytes",
-	"max-read-bytes", "poll-interval-ms", "exact-probe-after-ms", "idle-silence-ms", "handoff-grace-ms",
-	"timeout-ms", "dispose-grace-ms", "max-sessions", "max-result-bytes", "structured-results",
-	"workspace-root", "sandbox-mode", "env-passthrough", "env-set", "log-level", "log-format",
-}
-
-// load takes the variables of flags that were not given, and validates all.
+// load takes the variables and the file for what no flag gives, and validates
+// all. An error says where the bad value comes from.
 func (s *settings) load(cmd *cobra.Command) error {
-	for _, name := range settingNames {
-		flag := cmd.Flags().Lookup(name)
-		value, set := os.LookupEnv(s.variables[name])
-		if flag.Changed || !set {
-			continue
+	flags := cmd.Flags()
+	source := map[string]string{} // field -> where its value comes from
+	set := func(flag string) error {
+		value, ok := os.LookupEnv(variableOf(flag))
+		if flags.Changed(flag) || !ok {
+			return nil
 		}
-		if err := cmd.Flags().Set(name, value); err != nil {
-			return fmt.Errorf("%s: %w", s.variables[name], err)
+		if err := flags.Set(flag, value); err != nil {
+			return fmt.Errorf("%s: %w", variableOf(flag), err)
+		}
+		return nil
+	}
+	for _, flag := range variableOnly {
+		if err := set(flag); err != nil {
+			return err
 		}
 	}
-	root, err := filepath.Abs(s.service.WorkspaceRoot)
-	if err != nil {
-		return fmt.Errorf("workspaceRoot: %w", err)
+	for _, field := range fields {
+		flag := flagOf(field)
+		source[field] = "--" + flag
+		if !flags.Changed(flag) {
+			source[field] = variableOf(flag)
+		}
+		if err := set(flag); err != nil {
+			return err
+		}
 	}
-	s.service.WorkspaceRoot = root
-	s.service.SandboxMode = ptyservice.SandboxMode(s.sandboxMode)
-	if err := s.service.Validate(); err != nil {
+	if err := s.loadFile(flags, source); err != nil {
 		return err
 	}
-	return s.tools.Validate()
+	for _, dir := range append([]*string{&s.service.WorkspaceRoot}, pointers(s.service.Writable)...) {
+		abs, err := filepath.Abs(*dir)
+		if err != nil {
+			return fmt.Errorf("%s: %w", *dir, err)
+		}
+		*dir = abs
+	}
+	s.service.SandboxMode = ptyservice.SandboxMode(s.sandboxMode)
+	s.tools.NoBackground = !s.background
+	return located(errors.Join(s.service.Validate(), s.tools.Validate()), source)
+}
+
+// located says where the value of a bad field comes from.
+func located(err error, source map[string]string) error {
+	var bad *ptyservice.FieldError
+	if errors.As(err, &bad) && source[bad.Field] != "" {
+		return fmt.Errorf("%s: %w", source[bad.Field], bad)
+	}
+	return err
+}
+
+func pointers(list []string) []*string {
+	var p []*string
+	for i := range list {
+		p = append(p, &list[i])
+	}
+	return p
 }
 
 // logger returns the log that the settings ask for; it goes to stderr only.
@@ -114,11 +181,14 @@ func (s *settings) logger() (*slog.Logger, error) {
 type millis time.Duration
 
 func (m *millis) String() string { return strconv.FormatInt(time.Duration(*m).Milliseconds(), 10) }
-func (m *millis) Type() string   { return "ms" }
+
+// Type is how --help shows the flag's value.
+func (m *millis) Type() string { return "ms" }
 
 // maxMillis is more than any setting takes, and no overflow.
 const maxMillis = 1 << 40
 
+// Set implements the flag's value.
 func (m *millis) Set(s string) error {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < -maxMillis || n > maxMillis {

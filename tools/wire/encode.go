@@ -15,7 +15,7 @@ const keepBytes = 1 << 20
 
 // toolResult is mcp.CallToolResult with its fields on the wire. The library's own MarshalJSON fills a map, and
 // encoding/json then validates and compacts the outcome once more: five times the time for a large result
-//. TestEncodingEqualsLibrary holds the two together.
+// . TestEncodingEqualsLibrary holds the two together.
 type toolResult struct {
 	Meta              *mcp.Meta         `json:"_meta,omitempty"`
 	ResultType        mcp.ResultType    `json:"resultType,omitempty"` // required since 2026-07-28, set by the library
