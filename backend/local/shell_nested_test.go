@@ -122,8 +122,17 @@ func TestShellNested(t *testing.T) {
 	}
 }
 
-// BenchmarkShellTrue is the time from Enter to the B of the next prompt.
+// BenchmarkShellTrue is the time from Enter to the B of the next prompt; plain
+// is a bash that only has such a prompt.
 func BenchmarkShellTrue(b *testing.B) {
+	b.Run("plain", func(b *testing.B) {
+		const ps1 = `PS1=\[\e]6973;` + testNonce + `;D;$?;$$;$PWD\a\]$ \[\e]6973;` + testNonce + `;B;$$\a\]`
+		s := openShell(b, shellOptions{env: []string{ps1}, plain: true}, "bash", "--norc")
+		s.run("true")
+		for b.Loop() {
+			s.run("true")
+		}
+	})
 	for _, sh := range testShells {
 		b.Run(strings.ReplaceAll(sh.name, " ", "-"), func(b *testing.B) {
 			s := openShell(b, shellOptions{}, sh.argv...)

@@ -55,7 +55,7 @@ type shellOptions struct {
 	files map[string]string // in the home directory
 	env   []string
 	keep  bool // leave the start-up files in place
-	raw   bool // do not wait for the first prompt
+	plain bool // start argv as it is
 }
 
 // lookShell returns the path of a shell, or skips the test.
@@ -94,9 +94,11 @@ func openShell(t testing.TB, o shellOptions, argv ...string) *shellTerm {
 		"LANG=C.UTF-8", "LC_ALL=C.UTF-8", "USER=tester",
 	}, o.env...)
 	spec := backend.Spec{Name: "pty-test", Argv: argv, Dir: s.home, Env: env, Nonce: testNonce}
-	argv, env, err := integrate(spec, s.dir)
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	if !o.plain {
+		if argv, env, err = integrate(spec, s.dir); err != nil {
+			t.Fatal(err)
+		}
 	}
 	file := lookShell(t, argv[0])
 	s.cmd = &exec.Cmd{Path: file, Args: argv, Env: env, Dir: s.home}
@@ -111,21 +113,14 @@ func openShell(t testing.TB, o shellOptions, argv ...string) *shellTerm {
 		_ = s.tty.Close()
 		<-read
 	})
-	if !o.raw {
-		s.prompt(0)
-		if !o.keep {
-			s.forget()
+	s.prompt(0)
+	if !o.keep {
+		// As the backend does.
+		if err := os.RemoveAll(s.dir); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return s
-}
-
-// forget removes the start-up files, as the backend does.
-func (s *shellTerm) forget() {
-	s.t.Helper()
-	if err := os.RemoveAll(s.dir); err != nil {
-		s.t.Fatal(err)
-	}
 }
 
 var shellMarkRE = regexp.MustCompile(`\x1b\]6973;` + testNonce + `;([DBCP]);([^\x07\x1b]*)\x07`)
@@ -273,12 +268,14 @@ func (s *shellTerm) result(from int) shellRun {
 	d, next := s.prompt(from)
 	r := shellRun{status: d.status, cwd: d.cwd}
 	var out, typed strings.Builder
+	over := false
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := from; i < next; i++ {
 		m := s.marks[i]
-		if r.commands > 0 && m.kind != 'B' {
+		if r.commands > 0 && !over && m.kind != 'B' {
 			out.WriteString(m.before)
+			over = m.kind == 'D' // bash says it again in the prompt
 		} else if r.commands == 0 && kinds(s.marks[from:i], 'D') == 0 {
 			typed.WriteString(m.before)
 		}

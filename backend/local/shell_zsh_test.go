@@ -17,6 +17,8 @@ func TestZshHostileSettings(t *testing.T) {
 		{"preexec added", `f() { print pre; }; preexec_functions+=(f)`},
 		{"precmd function", `precmd() { false; }`},
 		{"line-init replaced", `li() { zle -M x; zle -M ""; }; zle -N zle-line-init li`},
+		{"line-init hook", `autoload -Uz add-zle-hook-widget; li() { N+=x }; add-zle-hook-widget line-init li`},
+		{"line-init chain", `li() { zle old }; zle -A zle-line-init old; zle -N zle-line-init li`},
 		{"strict", `setopt err_exit no_unset pipe_fail`},
 		{"err_return", `setopt err_return no_unset`},
 		{"ksh options", `setopt ksh_arrays sh_word_split no_clobber glob_subst`},
@@ -82,6 +84,28 @@ func TestZshXtrace(t *testing.T) {
 	s := openShell(t, shellOptions{}, "zsh")
 	s.run("PS4='+ '; setopt xtrace")
 	s.check("echo ok", 0, "+ echo ok\nok\n")
+}
+
+// The user's widget runs once a line, ours too, whoever came first.
+func TestZshLineInitIsShared(t *testing.T) {
+	for _, rc := range []string{
+		"li() { N+=x }; zle -N zle-line-init li",
+		"autoload -Uz add-zle-hook-widget; li() { N+=x }; add-zle-hook-widget line-init li",
+	} {
+		s := openShell(t, shellOptions{files: map[string]string{".zshrc": rc}}, "zsh")
+		s.check("echo $N", 0, "x\n")
+		s.check("echo $N", 0, "xx\n")
+		s.run("add-zle-hook-widget line-init f 2>/dev/null; f() { N+=y }")
+		s.run("N=")
+		from := s.count()
+		r := s.run("echo ${N//y}")
+		s.mu.Lock()
+		n := kinds(s.marks[from:], 'B')
+		s.mu.Unlock()
+		if r.output != "x\n" || n != 1 {
+			t.Errorf("%s: got %+v, %d B marks", rc, r, n)
+		}
+	}
 }
 
 func TestZshDirectory(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 // what those calls wait for.
 //
 // The caller must have seen that all input was read (poll of its own slave
-// descriptor) before it looks. A wait that look sees has then begun after that:
-// input makes a sleeping reader runnable at once, and /proc then says so.
+// descriptor) before it looks. A wait that look sees has then begun after that,
+// for the reader had to run to take its input.
 type waits struct {
 	root, start int        // the session's program; where walks begin
 	numbers     map[int]op // this architecture's system calls
@@ -107,7 +107,8 @@ type group struct {
 	depth int   // of inner terminals
 	first int   // its threads begin here in waits.threads
 	list  []int // its processes, and after them the detached ones
-	early bool  // the only process was examined before the walk
+	early bool  // the only process, and its parent, were examined before the walk
+	calm  bool  // of early: the parent was asleep
 }
 
 // verdict is what a look came to, with the thread that decided it.
@@ -125,6 +126,9 @@ func (w *waits) look(pgid int) (wait backend.Wait, pid int, detail string) {
 	if w.unsupported {
 		return backend.WaitUnknown, 0, ""
 	}
+	if pgid <= 0 {
+		return backend.WaitNone, 0, ""
+	}
 	w.threads = w.threads[:0]
 	g := group{pgid: pgid, list: w.list[:0]}
 	v := w.judge(&g)
@@ -133,8 +137,8 @@ func (w *waits) look(pgid int) (wait backend.Wait, pid int, detail string) {
 }
 
 // judge looks at one group. It begins with the leader, which in most cases is
-// the whole group, and walks after that: had the leader started a process
-// before it fell asleep, the walk would see it.
+// the whole group, and its parent, and walks after that: had they started
+// another process before they fell asleep, the walk would see it.
 func (w *waits) judge(g *group) verdict {
 	g.first = len(w.threads)
 	if pgrp, _, err := w.proc.group(g.pgid); err == nil && pgrp == g.pgid {
@@ -144,6 +148,7 @@ func (w *waits) judge(g *group) verdict {
 		}
 	}
 	early := len(w.threads) > g.first
+	g.calm = early && w.calm(g)
 	if w.walk() != nil {
 		return verdict{wait: backend.WaitBusy}
 	}
@@ -210,7 +215,8 @@ func (w *waits) examineAll(pid int) {
 // sleeps, and has not been put on a CPU since before the first time, it has
 // slept all along, and its call, memory and descriptors were those of this
 // wait. The first round ended before the second began, so at the border all
-// slept; at that border the processes are counted again.
+// slept; at that border the processes are counted again, unless the only count
+// was made after all that could start one had been seen asleep.
 func (w *waits) confirm(g *group) bool {
 	if !g.early {
 		if w.walk() != nil {

@@ -185,8 +185,8 @@ func TestWaitsPipelineStart(t *testing.T) {
 			s.until(exact, name, false)
 			const pause = 30 * time.Millisecond
 			for i := range rounds(30) {
-				s.send("cat | sleep .03\r")
 				sent := time.Now()
+				s.send("cat | sleep .03\r")
 				s.until(exact, "cat", false)
 				if d := time.Since(sent); d < pause {
 					t.Fatalf("round %d: exact after %v, while sleep has %v to run", i, d, pause)

@@ -180,10 +180,20 @@ func (w *waits) outsiders(pid int, list []int) (outside, inside bool) {
 	return outside, inside
 }
 
+// calm is settled for the group's leader alone, before there is a tree.
+func (w *waits) calm(g *group) bool {
+	st, err := w.proc.status(g.pgid, g.pgid)
+	if err != nil {
+		return false
+	}
+	return g.pgid == w.root || st.ppid == w.start || st.ppid == g.top || w.asleep(st.ppid)
+}
+
 // settled reports whether the parents of the group's processes, a shell as a
 // rule, are asleep in some wait. A shell that is still starting a pipeline is
 // not: its first program may read the terminal already while the others do not
-// exist yet (dash hands the terminal over before it forks the second).
+// exist yet (dash hands the terminal over before it forks the second). Who asks
+// has to count the processes after that, not before.
 func (w *waits) settled(g *group) bool {
 	done := 0
 	for _, pid := range g.list {
@@ -206,8 +216,10 @@ func (w *waits) settled(g *group) bool {
 	return true
 }
 
-// asleep reports whether all threads of a process are in some wait. Another
-// user's process counts as such: it cannot be seen.
+// asleep reports whether all threads of a process are in some wait. A read is
+// none: zsh, and Python's subprocess, read a pipe until the child that they have
+// just forked is ready, and zsh's joins the group only then. Another user's
+// process counts as asleep: it cannot be seen.
 func (w *waits) asleep(pid int) bool {
 	var err error
 	if w.ids, err = w.proc.tasks(pid, w.ids[:0]); err != nil {
@@ -218,7 +230,10 @@ func (w *waits) asleep(pid int) bool {
 		if err == unix.EPERM || err == unix.EACCES {
 			return true
 		}
-		if err != nil || c.running || w.numbers[c.number] == opOther {
+		if err != nil || c.running {
+			return false
+		}
+		if o := w.numbers[c.number]; o == opOther || o == opRead {
 			return false
 		}
 	}

@@ -95,7 +95,7 @@ func (w *waits) weigh(g *group, v verdict) verdict {
 	if v.wait != backend.WaitExact {
 		return v
 	}
-	if !w.settled(g) {
+	if g.early && !g.calm || !g.early && !w.settled(g) {
 		v.wait = backend.WaitOpen
 		return v
 	}

@@ -17,11 +17,11 @@ if [ -n "$__ptykeep_byenv" ]; then
 fi
 
 # The marks as prompt text. $? and the rest are expanded when the prompt is
-# drawn, so that they are right whatever ran before. The ## drops the whole
-# directory when a control character in it could end the mark; the inner + is
-# for set -u after unset PWD.
+# drawn, so that they are right whatever ran before. The / drops the whole
+# directory when a control character in it could end the mark (## would try each
+# prefix, 0.1 ms in a deep directory); the + is for set -u after unset PWD.
 __ptykeep_m='${__ptykeep_nonce:+\e]6973;$__ptykeep_nonce;'
-__ptykeep_d='\['$__ptykeep_m'D;$?;$$;${PWD+${PWD##*[[:cntrl:]]*}}\a}\]'
+__ptykeep_d='\['$__ptykeep_m'D;$?;$$;${PWD+${PWD/*[[:cntrl:]]*/}}\a}\]'
 __ptykeep_b='\['$__ptykeep_m'B;$$\a}\]'
 __ptykeep_p='\['$__ptykeep_m'P;$$\a}\]'
 # PS0 is printed as it is, not through readline, which would take \[ out.
@@ -71,6 +71,8 @@ __ptykeep_wrap() {
 	\builtin printf -v PS2 %s "$p2" || :
 	# bash 3.2 has no PS0; there the variable is just never looked at.
 	\builtin printf -v PS0 %s "$p0" || :
+	# An array: under set -a a string would be exported.
+	__ptykeep_is=("${PS1-}" "${PS2-}" "${PS0-}")
 	return 0
 }
 
@@ -119,8 +121,8 @@ __ptykeep_place() {
 # __ptykeep_prompt runs before each prompt. bash itself restores $?, $_ and
 # PIPESTATUS around PROMPT_COMMAND. It must not fail: set -e would end the shell.
 __ptykeep_prompt() {
-	if [[ ${PS1-} != "$__ptykeep_d"*"$__ptykeep_b" || ${PS2-} != "$__ptykeep_p"*"$__ptykeep_b" ||
-		${PS0-} != *"$__ptykeep_c" ]]; then
+	if [[ ${PS1-} != "${__ptykeep_is[0]-}" || ${PS2-} != "${__ptykeep_is[1]-}" ||
+		${PS0-} != "${__ptykeep_is[2]-}" ]]; then
 		__ptykeep_wrap
 	fi
 	if [[ $__ptykeep_move ]]; then __ptykeep_place; fi

@@ -26,13 +26,13 @@ __ptykeep_put() {
 # wherever it stands; this one is first so that what the others print does not
 # look like output of the command.
 __ptykeep_precmd() {
-	local __ptykeep_ret=${1:-$?}
 	{
+		local ret=${1:-$?}
 		emulate -L zsh
 		unsetopt xtrace
 		local cwd=$PWD
 		if [[ $cwd == *[[:cntrl:]]* ]]; then cwd=; fi
-		__ptykeep_put "D;$__ptykeep_ret;$$;$cwd"
+		__ptykeep_put "D;$ret;$$;$cwd"
 		__ptykeep_order
 	} 2>/dev/null
 	return 0
@@ -54,11 +54,23 @@ __ptykeep_line_init() {
 	{
 		emulate -L zsh
 		unsetopt xtrace
-		case $CONTEXT in
+		case ${__ptykeep_inside-}$CONTEXT in
 		start) zle -R; __ptykeep_put "B;$$" ;;
 		cont) __ptykeep_put "P;$$"; zle -R; __ptykeep_put "B;$$" ;;
 		esac
 	} 2>/dev/null
+	return 0
+}
+
+# __ptykeep_line_chain is the widget where the user has one too. It does what
+# add-zle-hook-widget is for, which under emulate sh fails with a message at
+# each prompt (5.9). The user's widget may call ours in turn: not a second time.
+__ptykeep_line_chain() {
+	__ptykeep_line_init
+	if [[ -z ${__ptykeep_inside-} ]]; then
+		local __ptykeep_inside=1
+		zle __ptykeep_user_line_init "$@"
+	fi
 	return 0
 }
 
@@ -70,20 +82,21 @@ __ptykeep_order() {
 	if [[ ${preexec_functions[-1]-} != __ptykeep_preexec ]]; then
 		preexec_functions=(${preexec_functions:#__ptykeep_*} __ptykeep_preexec)
 	fi
-	# A widget that replaced ours becomes one of its hooks.
-	if [[ ${widgets[zle-line-init]-} != ${__ptykeep_widget:-none} ]]; then
-		autoload -Uz add-zle-hook-widget
-		# zsh before 5.3 has no such function.
-		add-zle-hook-widget line-init __ptykeep_line_init || zle -N zle-line-init __ptykeep_line_init
-		typeset -g +x __ptykeep_widget=${widgets[zle-line-init]-}
-	fi
+	case ${widgets[zle-line-init]-} in
+	user:__ptykeep_line_*) ;;
+	"") zle -N zle-line-init __ptykeep_line_init ;;
+	*)
+		zle -A zle-line-init __ptykeep_user_line_init
+		zle -N zle-line-init __ptykeep_line_chain
+		;;
+	esac
 }
 
 # __ptykeep_setup runs once, when all of the user's files were read: at the
 # first prompt, or, if they replaced precmd_functions, at the first command.
 __ptykeep_setup() {
-	local __ptykeep_ret=$?
 	{
+		local ret=$?
 		# ! in text is data here. The mark of PROMPT_SP for output without a
 		# final newline would look like output, and the CR alone would have
 		# the prompt written over that output.
@@ -97,7 +110,7 @@ __ptykeep_setup() {
 		fi
 		unset __ptykeep_hist
 		unfunction __ptykeep_setup
-		__ptykeep_precmd $__ptykeep_ret
+		__ptykeep_precmd $ret
 	} 2>/dev/null
 	return 0
 }
