@@ -196,9 +196,9 @@ const (
 	WaitUnknown Wait = iota // cannot be seen on this platform
 	WaitExact               // a thread waits on this terminal and nothing else can wake any of them
 	WaitTimed               // a thread waits on this terminal, or on a timer that will run out
-	WaitOpen                // a thread waits on this terminal, another can be woken from outside
+	WaitOpen                // a thread waits on this terminal, another runs or can be woken from outside
 	WaitNone                // no thread waits on this terminal
-	WaitBusy                // a thread runs
+	WaitBusy                // a thread runs, none waits on this terminal
 	WaitStopped             // stopped by a signal (state T)
 	WaitDenied              // another user's program: not to be looked into
 )

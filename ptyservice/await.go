@@ -274,6 +274,9 @@ const napLimit = time.Millisecond
 // outcome fixes what is known at the end of a wait.
 func (a *wait) outcome(v view, verdict readiness.Verdict) outcome {
 	a.shown(v) // output that was drained after the last look may tell more
+	if v.exited {
+		a.facts.Now = backend.Probe{} // whoever was there is gone
+	}
 	f := a.facts
 	if verdict.Reason != readiness.InferredIdle {
 		if s, e := readiness.Describe(f); s != readiness.Unknown || verdict.State == "" {
@@ -285,6 +288,12 @@ func (a *wait) outcome(v view, verdict readiness.Verdict) outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out.excerpt = s.current(a.w)
+	if a.w.line && !v.fresh && out.state == readiness.Prompt {
+		// No command ran and no prompt came: the line is still being edited,
+		// perhaps because the shell did not accept it (fish).
+		out.state = readiness.WaitingInput
+		out.excerpt = s.edited(a.w)
+	}
 	s.shown = s.screen.Pos()
 	if out.state == readiness.Prompt && verdict.Reason == readiness.StdinRead {
 		s.screen.Hide(false) // what comes now is nobody's echo

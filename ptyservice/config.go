@@ -10,7 +10,7 @@ import (
 	"github.com/ptykeep/ptykeep/readiness"
 )
 
-// Config holds the settings of a Service (contract section 7). Start from
+// Config holds the settings of a Service. Start from
 // DefaultConfig: the zero value is not valid.
 type Config struct {
 	Shell            string   // the user's shell; "" = $SHELL, else /bin/bash, else /bin/sh
@@ -43,7 +43,7 @@ type Config struct {
 // SandboxMode says how a session is confined.
 type SandboxMode string
 
-// The modes of contract section 8.
+// The modes of confinement.
 const (
 	ReadOnly       SandboxMode = "read-only"
 	WorkspaceWrite SandboxMode = "workspace-write"
@@ -72,7 +72,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Bounds of contract sections 3 and 7.
+// Bounds of what a caller may ask for.
 const (
 	MinCols, MaxCols = 20, 1000
 	MinRows, MaxRows = 5, 500

@@ -37,7 +37,7 @@ func environ(base []string, c Config, explicit map[string]string, tag string) (e
 	return env, slices.DeleteFunc(withheld, func(name string) bool { _, set := vars[name]; return set })
 }
 
-// secret reports a name that looks like a credential (contract section 8).
+// secret reports a name that looks like a credential.
 // Broad on purpose: a variable too few is seen at once, one too many never.
 func secret(name string) bool {
 	upper := strings.ToUpper(name)

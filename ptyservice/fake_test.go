@@ -72,7 +72,9 @@ func bubble(t *testing.T, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &backendtest.Backend{OnStart: func(_ context.Context, f *backendtest.Fake) error {
-			(&shell{Fake: f, dir: "/home"}).prompt(0)
+			sh := &shell{Fake: f, dir: "/home"}
+			f.Emit(sh.mark("C;100")) // it marks the start of commands
+			sh.prompt(0)
 			return nil
 		}}
 		c := DefaultConfig()

@@ -3,6 +3,7 @@ package ptyservice
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -45,6 +46,9 @@ func (s *Session) Foreground() Foreground {
 		unread = true // nothing may be claimed
 	}
 	p, probed, err := s.probe()
+	if _, exited := s.exitStatus(); exited {
+		p = backend.Probe{} // whoever was there is gone
+	}
 	s.mu.Lock()
 	f := readiness.Facts{
 		Now: p, Probed: probed && err == nil, Unread: unread, Exited: s.exited,
@@ -119,6 +123,8 @@ func (s *Session) Signal(sig syscall.Signal) (int, error) {
 		return 0, ErrShellKillRefused
 	case errors.Is(err, backend.ErrNoForeground):
 		return 0, ErrNoForeground
+	case errors.Is(err, os.ErrProcessDone):
+		return 0, ErrSessionExited
 	case err != nil:
 		return pgid, fmt.Errorf("signalling process group %d: %w", pgid, err)
 	}

@@ -152,7 +152,7 @@ func (s *Service) start(ctx context.Context, ownerID string, r OpenRequest) (*Op
 	if r.Timeout != nil {
 		timeout = *r.Timeout
 	}
-	w := session.watch(watchOptions{from: screen.Pos{Line: 1}, starting: true, typedLine: -1, status: -1, since: began})
+	w := session.watch(watchOptions{from: screen.Pos{Line: 1}, starting: true, typedLine: -1, since: began})
 	out, err := session.await(ctx, w, waitOptions{deadline: began.Add(timeout)})
 	session.unwatch(w)
 	session.settled()

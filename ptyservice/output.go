@@ -12,7 +12,8 @@ import (
 type Excerpt struct {
 	Head, Tail string // Tail is empty when nothing is missing
 	Omitted    int64  // bytes between them
-	GapLine    int64  // number of the line in which the gap begins, 0 without a gap
+	GapLine    int64  // number of the first line of the gap that can still be read, 0 without a gap
+	Lost       bool   // lines of the gap before that are not kept any more
 	FirstLine  int64  // numbers of the lines it comes from, 0 when it is empty
 	LastLine   int64
 }
@@ -207,6 +208,9 @@ const promptWidth = 60
 // a prompt stands before it.
 func withoutEcho(text []byte, typed string) (rest []byte, echoed bool) {
 	typed = strings.TrimRight(typed, " ")
+	if strings.Contains(typed, "\t") && strings.Join(strings.Fields(typed), " ") == string(bytes.Join(bytes.Fields(text), []byte{' '})) {
+		return nil, true // the terminal shows a tab as blanks
+	}
 	rest, ok := bytes.CutSuffix(text, []byte(typed))
 	if !ok || len(rest) > promptWidth {
 		return text, false

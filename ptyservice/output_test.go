@@ -68,6 +68,7 @@ func TestEchoIsRecognised(t *testing.T) {
 		{"ax+1", "x+1", "ax+1", false},
 		{"other", "x+1", "other", false},
 		{"x+1", "x+1  ", "", true},
+		{"x       y", "x\ty", "", true},
 	} {
 		rest, echoed := withoutEcho([]byte(test.text), test.typed)
 		if string(rest) != test.rest || echoed != test.echoed {

@@ -23,6 +23,7 @@ type Page struct {
 	Begin, End int   // counted from the newest, End exclusive; the next older page has Offset = End
 	First      int64 // number of the oldest line of the page, 0 when it is empty
 	Matches    int   // lines found, of a search
+	Shown      int   // of them in Text
 	Truncated  bool  // lines were lost to retention, or cut to fit
 }
 
@@ -114,6 +115,7 @@ func (s *Session) search(r ReadRequest) Page {
 	var found [][]byte
 	s.screen.Lines(first, last, func(l screen.Line) bool {
 		if r.Search.Match(l.Text) {
+			p.Matches++
 			found = append(found, fmt.Appendf(nil, "%d: %s", l.Number, l.Text))
 			if len(found) > r.Count {
 				found = found[1:]
@@ -129,7 +131,7 @@ func (s *Session) search(r ReadRequest) Page {
 			break
 		}
 	}
-	p.Matches = len(found)
+	p.Shown = len(found)
 	p.Text = string(bytes.Join(found, []byte{'\n'}))
 	return p
 }

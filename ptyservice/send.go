@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,6 +34,7 @@ type Result struct {
 	Dir        string // working directory, when known
 	DirChanged bool   // it is another than the last result said
 	Missed     int64  // lines that came between the last result and this send
+	MissedFrom int64  // number of the first of them
 	Unread     int    // bytes of input that no program has read
 	Elapsed    time.Duration
 }
@@ -61,6 +63,8 @@ type Send struct {
 	r          SendRequest
 	timeout    time.Duration
 	background bool   // only what was observed ends it
+	missed     int64  // lines that came between the last result and the write
+	missedFrom int64  // number of the first of them
 	following  *watch // once it waits; Session.mu guards it
 }
 
@@ -112,10 +116,10 @@ func (snd *Send) Run(ctx context.Context) (Result, error) {
 		}
 	}
 	if snd.r.Text == nil {
-		w := s.watch(watchOptions{since: began, from: s.lastShown(), typedLine: -1, status: -1})
+		w := s.watch(watchOptions{since: began, from: s.lastShown(), typedLine: -1, started: s.inCommand()})
 		defer s.unwatch(w)
 		s.update(func() { snd.following = w })
-		return snd.finish(ctx, w, deadline, began, 0)
+		return snd.finish(ctx, w, deadline, began)
 	}
 	return snd.typeAndWait(ctx, began, deadline)
 }
@@ -137,7 +141,7 @@ func (snd *Send) typeAndWait(ctx context.Context, began, deadline time.Time) (Re
 	if err := checkLines(data, before.Flags, s.queued()); err != nil {
 		return Result{}, err
 	}
-	w, missed, err := snd.typeText(ctx, before, data, typed, deadline)
+	w, err := snd.typeText(ctx, before, data, typed, deadline)
 	if w != nil {
 		defer s.unwatch(w)
 	}
@@ -146,7 +150,7 @@ func (snd *Send) typeAndWait(ctx context.Context, began, deadline time.Time) (Re
 	}
 	s.update(func() { snd.following = w })
 	s.reply() // to queries that came while the text was written
-	return snd.finish(ctx, w, deadline, began, missed)
+	return snd.finish(ctx, w, deadline, began)
 }
 
 // writeFloor is the least time a write gets, so that timeoutMs 0 still writes
@@ -154,16 +158,16 @@ func (snd *Send) typeAndWait(ctx context.Context, began, deadline time.Time) (Re
 const writeFloor = 20 * time.Millisecond
 
 // typeText writes data and begins the watch of what follows.
-func (snd *Send) typeText(ctx context.Context, before backend.Probe, data []byte, typed []string, deadline time.Time) (*watch, int64, error) {
+func (snd *Send) typeText(ctx context.Context, before backend.Probe, data []byte, typed []string, deadline time.Time) (*watch, error) {
 	s := snd.s
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.drain(ctx, time.Now().Add(drainLimit)) // what came before belongs to before
 	if ctx.Err() != nil {
-		return nil, 0, abortError(ctx)
+		return nil, abortError(ctx)
 	}
 	s.learnPrompt(before.Command)
-	w, missed := snd.open(before, typed)
+	w := snd.open(before, typed)
 	if floor := time.Now().Add(writeFloor); deadline.Before(floor) {
 		deadline = floor
 	}
@@ -172,20 +176,26 @@ func (snd *Send) typeText(ctx context.Context, before backend.Probe, data []byte
 	if err != nil {
 		err = snd.stopped(ctx, err, n, len(data))
 	}
-	return w, missed, err
+	return w, err
 }
 
 // open begins the watch of a write that is about to happen, and counts the
 // lines that came since the last result.
-func (snd *Send) open(before backend.Probe, typed []string) (*watch, int64) {
+func (snd *Send) open(before backend.Probe, typed []string) *watch {
 	s := snd.s
 	s.mu.Lock()
-	from, shown, status := s.screen.Pos(), s.shown, s.status
+	from, shown := s.screen.Pos(), s.shown
 	atPrompt := before.Own && (s.place == readiness.AtPrompt || s.place == readiness.AtContinuation)
-	missed := s.missed(shown, from)
+	snd.missed, snd.missedFrom = s.missed(shown, from), shown.Line
 	if atPrompt {
-		s.screen.Hide(true) // the shell's own echo is no output
-		typed = nil
+		// The shell's own echo is no output, up to the mark of the command. A
+		// shell without that mark has its echo recognised by the text.
+		s.screen.Hide(s.starts)
+		if s.starts {
+			typed = nil
+		} else if snd.r.Submit {
+			s.place = readiness.InCommand // nobody else will say so
+		}
 	}
 	s.mu.Unlock()
 	if !before.Flags.Canonical && !atPrompt && !snd.r.Submit {
@@ -195,10 +205,8 @@ func (snd *Send) open(before backend.Probe, typed []string) (*watch, int64) {
 	if snd.r.Submit {
 		line = from.Line
 	}
-	if !atPrompt || !snd.r.Submit {
-		status = -1
-	}
-	return s.watch(watchOptions{since: time.Now(), from: from, echo: typed, typedLine: line, status: status}), missed
+	return s.watch(watchOptions{since: time.Now(), from: from, echo: typed, typedLine: line,
+		line: atPrompt && snd.r.Submit && isCommand(*snd.r.Text)})
 }
 
 // missed counts the lines of output between two places. s.mu is held.
@@ -225,7 +233,7 @@ func (s *Session) missed(from, to screen.Pos) int64 {
 }
 
 // finish waits and makes the result.
-func (snd *Send) finish(ctx context.Context, w *watch, deadline, began time.Time, missed int64) (Result, error) {
+func (snd *Send) finish(ctx context.Context, w *watch, deadline, began time.Time) (Result, error) {
 	s := snd.s
 	out, err := s.await(ctx, w, waitOptions{deadline: deadline, until: snd.r.Until, background: snd.background})
 	if errors.Is(err, ErrAborted) {
@@ -240,7 +248,7 @@ func (snd *Send) finish(ctx context.Context, w *watch, deadline, began time.Time
 	r := Result{
 		Viewport: out.excerpt, Reason: out.reason, Status: s.Status(),
 		Foreground: foregroundOf(out.probe, out.state, out.evidence),
-		Missed:     missed, Unread: s.queued(), Elapsed: time.Since(began),
+		Missed:     snd.missed, MissedFrom: snd.missedFrom, Unread: s.queued(), Elapsed: time.Since(began),
 	}
 	if out.view.ran {
 		r.ExitCode = &out.view.exitCode
@@ -295,6 +303,20 @@ func (s *Session) resize(size backend.Size) error {
 	}
 	s.update(func() { s.screen.Resize(size.Cols, size.Rows) })
 	return nil
+}
+
+// isCommand reports text that is more to a shell than an empty line or a comment,
+// which leave the status as it was.
+func isCommand(text string) bool {
+	text = strings.TrimSpace(text)
+	return text != "" && !strings.HasPrefix(text, "#")
+}
+
+// inCommand reports whether the session's shell runs a command, by its marks.
+func (s *Session) inCommand() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.place == readiness.InCommand
 }
 
 func (s *Session) lastShown() screen.Pos {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ptykeep/ptykeep/backend"
+	"github.com/ptykeep/ptykeep/backend/backendtest"
 	"github.com/ptykeep/ptykeep/readiness"
 )
 
@@ -41,6 +42,11 @@ func TestEmptyLineClaimsNoExitCode(t *testing.T) {
 	bubble(t, func(r *rig) {
 		s, sh := r.open("")
 		sh.OnWrite(func([]byte) { sh.Emit("\r\n"); sh.prompt(0) })
+		for _, text := range []string{"", "  ", "# nothing"} {
+			if got, err := r.send(s, text); err != nil || got.ExitCode != nil {
+				r.t.Errorf("%q: exit code %v, error %v; no command ran", text, got.ExitCode, err)
+			}
+		}
 		got, err := r.send(s, "")
 		if err != nil || got.ExitCode != nil || got.Viewport.Len() != 0 {
 			r.t.Errorf("got exit code %v, viewport %q, error %v", got.ExitCode, got.Viewport.text(), err)
@@ -51,10 +57,33 @@ func TestEmptyLineClaimsNoExitCode(t *testing.T) {
 func TestRefusedLineHasItsStatus(t *testing.T) {
 	bubble(t, func(r *rig) {
 		s, sh := r.open("")
-		sh.OnWrite(func([]byte) { sh.Emit("))\r\nbash: syntax error\r\n"); sh.prompt(2) })
-		got, err := r.send(s, "))")
+		sh.Emit("\x1b[?2004h")
+		synctest.Wait()
+		sh.OnWrite(func([]byte) { sh.Emit("))\r\n\x1b[?2004l\rbash: syntax error\r\n"); sh.prompt(2) })
+		for range 2 { // the status of the second is no change
+			got, err := r.send(s, "))")
+			if err != nil || got.ExitCode == nil || *got.ExitCode != 2 || got.Viewport.text() != "bash: syntax error" {
+				r.t.Errorf("got exit code %v, %q, error %v; want 2 and the message", got.ExitCode, got.Viewport.text(), err)
+			}
+		}
+	})
+}
+
+func TestWaitingOnTellsTheStatusOfTheCommandItSawEnd(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s, sh := r.open("")
+		sh.commands(never)
+		text := "make"
+		if _, err := run(r.t.Context(), s, SendRequest{Text: &text, Submit: true, Timeout: after(time.Second)}); err != nil {
+			r.t.Fatal(err)
+		}
+		sh.prompt(2)
+		got, err := run(r.t.Context(), s, SendRequest{})
 		if err != nil || got.ExitCode == nil || *got.ExitCode != 2 {
 			r.t.Errorf("got exit code %v, error %v; want 2", got.ExitCode, err)
+		}
+		if again, err := run(r.t.Context(), s, SendRequest{}); err != nil || again.ExitCode != nil {
+			r.t.Errorf("a further wait: exit code %v, error %v; it saw no command end", again.ExitCode, err)
 		}
 	})
 }
@@ -383,6 +412,32 @@ func TestRepliesReachTheProgramThatAsked(t *testing.T) {
 		synctest.Wait()
 		if got := sh.Written(); got != "\x1b[1;3R" {
 			r.t.Errorf("answered %q, want the cursor's place", got)
+		}
+	})
+}
+
+func TestShellWithoutStartMarksLosesNoOutput(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.backend.OnStart = func(_ context.Context, f *backendtest.Fake) error {
+			(&shell{Fake: f, dir: "/"}).prompt(0)
+			return nil
+		}
+		s, sh := r.open("")
+		sh.OnWrite(func([]byte) { sh.Emit("work\r\nresult\r\n"); sh.prompt(3) })
+		got, err := r.send(s, "work")
+		if err != nil || got.Viewport.text() != "result" || got.ExitCode == nil || *got.ExitCode != 3 {
+			r.t.Errorf("got %q, exit code %v, error %v", got.Viewport.text(), got.ExitCode, err)
+		}
+	})
+}
+
+func TestLineThatTheShellDoesNotTakeIsShown(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s, sh := r.open("")
+		sh.OnWrite(func([]byte) { sh.Emit("echo )\r\nfish: Unexpected ')'\r\n") })
+		got, err := r.send(s, "echo )")
+		if err != nil || got.Foreground.State != readiness.WaitingInput || !strings.Contains(got.Viewport.text(), "Unexpected") || got.ExitCode != nil {
+			r.t.Errorf("got %q, %s, exit code %v, error %v", got.Viewport.text(), got.Foreground.State, got.ExitCode, err)
 		}
 	})
 }

@@ -44,8 +44,8 @@ type Session struct {
 	lastUse time.Time // last output or input
 	replies []byte    // to queries of the program, not yet written
 	place   readiness.Place
+	starts  bool   // the shell marks where commands start
 	dir     string // by the marks, "" without
-	status  int    // of the last command, by the marks
 	exited  bool
 	exit    backend.Exit
 	drained bool  // no output can come any more
@@ -157,13 +157,13 @@ func (s *Session) mark(m screen.Mark) {
 	}
 	switch m.Kind {
 	case screen.PromptStart:
-		s.place, s.dir, s.status = readiness.AtPrompt, m.Dir, m.Status
+		s.place, s.dir = readiness.AtPrompt, m.Dir
 	case screen.PromptEnd:
 		if s.place == readiness.InCommand {
 			s.place = readiness.AtPrompt // its start was lost
 		}
 	case screen.CommandStart:
-		s.place = readiness.InCommand
+		s.place, s.starts = readiness.InCommand, true
 	case screen.Continuation:
 		s.place = readiness.AtContinuation
 	}

@@ -38,7 +38,7 @@ type Task struct {
 // TaskStatus is how a task stands.
 type TaskStatus string
 
-// The states of contract section 3. Completed is any end but the others,
+// The states of a task. Completed is any end but the others,
 // whatever the exit code; failed is our fault.
 const (
 	TaskRunning   TaskStatus = "running"

@@ -12,7 +12,7 @@ type watch struct {
 	since     time.Time // the write
 	typedLine int64     // the line that was typed on; -1 when nothing was typed
 	starting  bool      // the session has not been ready yet
-	status    int       // of the shell's last command, when a line was typed at its prompt; else -1
+	line      bool      // a command line was typed at the shell's prompt
 
 	text     *collector
 	output   bool // something was printed
@@ -28,14 +28,15 @@ type watchOptions struct {
 	echo      []string   // typed lines whose echo shall not count as output
 	typedLine int64
 	starting  bool
-	status    int
+	line      bool
+	started   bool // a command runs that was started before
 }
 
 // watch begins to follow the output, from o.from on also what has come already.
 // Whoever calls it must call unwatch.
 func (s *Session) watch(o watchOptions) *watch {
 	w := &watch{
-		since: o.since, typedLine: o.typedLine, starting: o.starting, status: o.status,
+		since: o.since, typedLine: o.typedLine, starting: o.starting, line: o.line, started: o.started,
 		text: newCollector(o.from, s.service.cfg.MaxReadBytes, o.echo),
 	}
 	s.update(func() {
@@ -69,9 +70,9 @@ func (w *watch) mark(m screen.Mark) {
 		w.fresh = true
 		if w.started {
 			w.started, w.ran, w.exitCode = false, true, m.Status
-		} else if w.status >= 0 && m.Status != w.status {
-			// No command started, yet the status is another: the line was
-			// refused (a syntax error). An empty line keeps it.
+		} else if w.line {
+			// The shell took the line and started no command: it refused it (a
+			// syntax error), or it does not mark the start.
 			w.ran, w.exitCode = true, m.Status
 		}
 	case screen.Continuation:
@@ -89,6 +90,27 @@ func (s *Session) current(w *watch) Excerpt {
 		if l.Number != last || len(l.Text) > 0 { // the row that the cursor waits on is no output
 			c.add(l)
 		}
+		return true
+	})
+	return s.readable(c.excerpt())
+}
+
+// readable makes the gap of an excerpt begin where something can still be read.
+// Session.mu is held.
+func (s *Session) readable(e Excerpt) Excerpt {
+	if first := s.screen.First(); e.Omitted > 0 && e.GapLine < first {
+		e.GapLine, e.Lost = first, true
+	}
+	return e
+}
+
+// edited returns the text so far with all that the shell echoed. Session.mu is
+// held.
+func (s *Session) edited(w *watch) Excerpt {
+	c := newCollector(w.text.from, s.service.cfg.MaxReadBytes, nil)
+	s.screen.Lines(w.text.from.Line, s.screen.Last(), func(l screen.Line) bool {
+		l.Hidden, l.Prompt = nil, false
+		c.add(l)
 		return true
 	})
 	return c.excerpt()

@@ -27,7 +27,7 @@ import (
 // Reason is why a wait ended. The zero Reason means: go on waiting.
 type Reason string
 
-// The reasons of contract section 3. Timeout and Matched are the caller's to
+// The reasons that a result names. Timeout and Matched are the caller's to
 // find out; they stand here so that the set is in one place.
 const (
 	StdinRead    Reason = "stdin_read"
@@ -40,7 +40,7 @@ const (
 // State is what the foreground process group does.
 type State string
 
-// The states of contract section 3.
+// The states that a result names.
 const (
 	Prompt             State = "prompt"
 	WaitingInput       State = "waiting_input"
@@ -93,7 +93,7 @@ type Row struct {
 	Known bool   // this program drew such a row as a prompt before
 }
 
-// Limits are the times that an operator may set (contract section 7).
+// Limits are the times that an operator may set.
 type Limits struct {
 	IdleSilence  time.Duration // silence that counts where nothing can be seen
 	HandoffGrace time.Duration // added when a prompt mark was seen but no wait is

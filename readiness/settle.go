@@ -8,8 +8,7 @@ import (
 )
 
 // How long a terminal must have stayed the same before weaker evidence counts.
-// Chosen against the programs of the B.4 table of the project's readiness
-// notes, not tuned further.
+// Chosen against some sixty programs, not tuned further.
 const (
 	// A prompt that this program drew before, while a timer or a socket could
 	// also wake it (node, irb, ssh): one more look, to pass the moment between

@@ -141,9 +141,13 @@ func (a *arguments) pattern(field string) *regexp.Regexp {
 	if s == nil {
 		return nil
 	}
+	if _, err := regexp.Compile(*s); err != nil { // first without ours, for the error
+		a.fail(field, "%v (wanted RE2 syntax)", err)
+		return nil
+	}
 	re, err := regexp.Compile("(?m)" + *s)
 	if err != nil {
-		a.fail(field, "%v (wanted RE2 syntax)", err)
+		a.fail(field, "%v", err)
 	}
 	return re
 }
@@ -164,7 +168,7 @@ func (a *arguments) oneOf(field string, values ...string) string {
 // list returns a field with an array of strings, nil without it.
 func (a *arguments) list(field string) []string {
 	var items []string
-	if a.get(field, &items, "an array of strings") && items == nil {
+	if a.get(field, &items, `an array of strings like ["python3","-q"]`) && items == nil {
 		return []string{}
 	}
 	return items

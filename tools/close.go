@@ -50,7 +50,7 @@ func (t *Tools) runClose(ctx context.Context, a *arguments) (*result, error) {
 		how = "closed by another call"
 	}
 	return &result{
-		marks: []string{fmt.Sprintf("%s: %d processes ended", how, c.Report.Ended), status.mark()},
+		marks: []string{fmt.Sprintf("%s: %s ended", how, count(int64(c.Report.Ended), "process", "processes")), status.mark()},
 		facts: func(cut) any {
 			return closeFacts{
 				Killed: c.Killed, AlreadyClosing: c.AlreadyClosing, Status: status,

@@ -16,7 +16,7 @@ const listOutput = `{"type":"object","required":["sessions"],"properties":{"sess
 func (t *Tools) sessions() tool {
 	return tool{
 		name:        "terminal_list",
-		description: "List your terminals.",
+		description: "List your terminals: id, name, program in front and its state, directory.",
 		input:       listSchema,
 		output:      listOutput,
 		hints:       hints(true, false, true, false),
@@ -77,5 +77,8 @@ func listRow(f sessionFacts) string {
 	} else {
 		row += " " + strings.TrimPrefix(f.Status.mark(), "session: ")
 	}
-	return fmt.Sprintf("%s %s idle %d ms", row, f.Dir, f.IdleMS)
+	if f.Dir != "" {
+		row += " " + f.Dir
+	}
+	return fmt.Sprintf("%s idle %d ms", row, f.IdleMS)
 }

@@ -13,7 +13,7 @@ const openSchema = `{"type":"object","additionalProperties":false,"properties":{
 	`"type":{"type":"string","enum":["shell"]},` +
 	`"name":{"type":"string","maxLength":64},` +
 	`"cwd":{"type":"string","description":"default and base: the workspace root"},` +
-	`"command":{"type":"array","items":{"type":"string"},"description":"program to run instead of the user's shell"},` +
+	`"command":{"type":"array","items":{"type":"string"},"description":"program and arguments instead of the user's shell; only that tells exit codes"},` +
 	`"env":{"type":"object","additionalProperties":{"type":"string"}},` +
 	`"cols":{"type":"integer","minimum":20,"maximum":1000},` +
 	`"rows":{"type":"integer","minimum":5,"maximum":500},` +
@@ -89,7 +89,10 @@ func (t *Tools) runOpen(ctx context.Context, a *arguments) (*result, error) {
 	if text != nil {
 		return res, t.openAndSend(ctx, opened, *text, facts, marks, res)
 	}
-	marks = append(marks, "wait: "+string(opened.Reason), status.mark(), "cwd: "+info.Dir)
+	marks = append(marks, "wait: "+string(opened.Reason), status.mark())
+	if info.Dir != "" {
+		marks = append(marks, "cwd: "+info.Dir)
+	}
 	if m := foreground.mark(info.Foreground.Own); m != "" {
 		marks = append(marks, m)
 	}

@@ -21,7 +21,7 @@ const readSchema = `{"type":"object","additionalProperties":false,"required":["s
 func (t *Tools) read() tool {
 	return tool{
 		name:        "terminal_read",
-		description: "Read back what a terminal showed, without typing. Pages backwards; works during a send and after exit.",
+		description: "Read back what a terminal showed, without typing: pages backwards, lines by number, a search, the screen. Works during a send, and after exit until terminal_close.",
 		input:       readSchema,
 		hints:       hints(true, false, true, false),
 		run:         t.runRead,
@@ -86,11 +86,14 @@ func (t *Tools) runRead(ctx context.Context, a *arguments) (*result, error) {
 	}
 	mark := fmt.Sprintf("lines: %d-%d of %d", p.Begin, p.End, p.Total)
 	if r.Search != nil {
-		mark = fmt.Sprintf("matches: %d in %d lines", p.Matches, p.Total)
+		mark = fmt.Sprintf("matches: newest %d of %d, in %d lines", p.Shown, p.Matches, p.Total)
 	}
 	res := &result{body: ptyservice.Excerpt{Head: p.Text, FirstLine: max(p.First, 1)}, bodyField: "text", marks: []string{mark}, fetch: fetchLines}
+	if from > 0 && p.First > 0 {
+		res.marks = append(res.marks, fmt.Sprintf("numbers: %d-%d", p.First, p.First+int64(p.End-p.Begin)-1))
+	}
 	if p.Truncated {
-		res.marks = append(res.marks, "truncated")
+		res.marks = append(res.marks, "truncated: lines are missing")
 	}
 	res.facts = func(c cut) any {
 		return readFacts{

@@ -103,7 +103,10 @@ func fitBody(e ptyservice.Excerpt, room int, fetch string) (body, note string, o
 	const noteRoom = 100 // the longest note, with its brackets and line end
 	e = e.Fit(room - len(gap) - noteRoom)
 	note = fmt.Sprintf("[omitted: %d bytes]\n", e.Omitted)
-	if fetch != "" {
+	switch {
+	case fetch != "" && e.Lost:
+		note = fmt.Sprintf("[omitted: %d bytes; partly kept: "+fetch+"]\n", e.Omitted, e.GapLine)
+	case fetch != "":
 		note = fmt.Sprintf("[omitted: %d bytes; "+fetch+"]\n", e.Omitted, max(e.GapLine, 1))
 	}
 	switch {
@@ -129,6 +132,14 @@ func withBody(facts any, field, body string) any {
 	return m
 }
 
+// count is a number with its noun.
+func count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // errorFacts are the facts of a failed call.
 type errorFacts struct {
 	Code      string        `json:"code"`
@@ -144,7 +155,7 @@ type processFact struct {
 	Command string `json:"command"`
 }
 
-// statusFact is sessionStatus and status of contract section 3.
+// statusFact is how the terminal's own program stands.
 type statusFact struct {
 	Kind     string  `json:"kind"`
 	ExitCode *int    `json:"exitCode,omitempty"`
@@ -195,7 +206,7 @@ func (s statusFact) mark() string {
 	return fmt.Sprintf("session: exited code=%s signal=%s", code, signal)
 }
 
-// foregroundFact is foreground of contract section 3.
+// foregroundFact is who holds the terminal.
 type foregroundFact struct {
 	PID      int                `json:"pid"`
 	PGID     int                `json:"pgid"`

@@ -12,8 +12,8 @@ import (
 
 const sendSchema = `{"type":"object","additionalProperties":false,"required":["sessionId"],"properties":{` +
 	`"sessionId":{"type":"string"},` +
-	`"text":{"type":"string","description":"\"\" presses Enter alone; absent: type nothing, wait on"},` +
-	`"submit":{"type":"boolean","default":true,"description":"press Enter after text; false: write it raw"},` +
+	`"text":{"type":"string","description":"\"\" presses Enter alone; absent: type nothing, wait on. One line end at its end is the Enter"},` +
+	`"submit":{"type":"boolean","default":true,"description":"press Enter after text; false: write it raw, control characters too (\\u0004 = Ctrl-D)"},` +
 	`"until":{"type":"string","description":"RE2: also return when the output matches"},` +
 	`"resize":{"type":"object","additionalProperties":false,"required":["cols","rows"],"properties":{` +
 	`"cols":{"type":"integer","minimum":20,"maximum":1000},"rows":{"type":"integer","minimum":5,"maximum":500}}},` +
@@ -28,8 +28,9 @@ func (t *Tools) send() tool {
 	}
 	return tool{
 		name: "terminal_send",
-		description: "Type text and wait until the program wants input again. Returns what it printed and why it returned: " +
-			"stdin_read = ready; timeout and inferred_idle do not prove that it is done.",
+		description: "Type text and wait until the program wants input again; returns what it printed. wait: stdin_read = ready; " +
+			"inferred_idle = quiet, probably waiting (usual for full-screen programs); timeout = it still runs: " +
+			"wait on without text, or terminal_signal SIGINT. Long output is cut in the middle; terminal_read has all.",
 		input: schema + "}}",
 		hints: hints(false, true, false, true),
 		run:   t.runSend,
@@ -116,7 +117,7 @@ func sendMarks(r ptyservice.Result) []string {
 		marks = append(marks, m)
 	}
 	if r.Missed > 0 {
-		marks = append(marks, fmt.Sprintf("missed: %d lines before this; terminal_read", r.Missed))
+		marks = append(marks, fmt.Sprintf("missed: %s before this; terminal_read from: %d", count(r.Missed, "line", "lines"), r.MissedFrom))
 	}
 	if r.Unread > 0 {
 		marks = append(marks, fmt.Sprintf("unread: %d bytes of input", r.Unread))

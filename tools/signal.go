@@ -22,7 +22,7 @@ var signals = map[string]syscall.Signal{
 func (t *Tools) signal() tool {
 	return tool{
 		name:        "terminal_signal",
-		description: "Signal the foreground process group, as it is now. SIGINT interrupts.",
+		description: "Signal the foreground process group, as it is now. terminal_send without text then shows what came of it.",
 		input:       signalSchema,
 		output:      signalOutput,
 		hints:       hints(false, true, false, true),
@@ -56,12 +56,8 @@ func (t *Tools) runSignal(ctx context.Context, a *arguments) (*result, error) {
 		return nil, err
 	}
 	f := foregroundOf(session.Foreground())
-	marks := []string{fmt.Sprintf("%s: delivered to process group %d", name, pgid)}
-	if f.PGID != 0 {
-		marks = append(marks, fmt.Sprintf("foreground: %s %s", f.Command, f.State))
-	}
 	return &result{
-		marks: marks,
+		marks: []string{fmt.Sprintf("%s: delivered to process group %d", name, pgid)},
 		facts: func(cut) any { return signalFacts{Delivered: true, TargetPGID: pgid, Foreground: f} },
 	}, nil
 }

@@ -1,6 +1,13 @@
 // Package tools is what a client of ptykeep sees: the MCP tools, each in a file
-// of its own with its schema, its arguments and the layout of its results. What
-// they mean is said in the project's contract; package ptyservice does it.
+// of its own with its schema, its arguments and the layout of its results;
+// package ptyservice does what they ask for.
+//
+// A result is one text block, complete by itself: the body, then marks in square
+// brackets (result.go). Programs find the same as JSON in _meta, under
+// "ptykeep/facts". An error is a result as well, "CODE: what happened. what to
+// do"; codeOf gives each error of the service its code. A new mark of a send is a
+// line in sendMarks and a field in sendFacts; a new argument is in a tool's
+// schema and in its run function, and a test holds the two together.
 package tools
 
 import (
@@ -18,7 +25,7 @@ import (
 	"github.com/ptykeep/ptykeep/tools/wire"
 )
 
-// Config holds the settings of the tools (contract section 7).
+// Config holds the settings of the tools.
 type Config struct {
 	MaxResultBytes    int  // of the text of one result, 64 - 16 MiB
 	StructuredResults bool // bodies in structuredContent, too

@@ -38,7 +38,7 @@ func newTools(t *testing.T, c Config) *Tools {
 			line := strings.TrimSuffix(string(p), "\r")
 			f.Emit(line + "\r\n" + mark("C;100") + strings.ReplaceAll(line, ";", "\r\n") + "\r\n" + prompt)
 		})
-		f.Emit(prompt)
+		f.Emit(mark("C;100") + prompt)
 		return nil
 	}}
 	cfg := ptyservice.DefaultConfig()

@@ -20,7 +20,8 @@ func (t *Terminal) Probe() (backend.Probe, error) {
 		return backend.Probe{}, err
 	}
 	p := backend.Probe{PGID: pgid, PID: pgid}
-	if p.Flags, err = t.flags(); err != nil {
+	var timed bool
+	if p.Flags, timed, err = t.flags(); err != nil {
 		return backend.Probe{}, err
 	}
 	if pgid == 0 || t.waits == nil {
@@ -31,6 +32,9 @@ func (t *Terminal) Probe() (backend.Probe, error) {
 	p.Wait, waiter, p.Detail = t.waits.look(pgid)
 	if waiter != 0 {
 		p.PID = waiter
+	}
+	if timed && p.Wait == backend.WaitExact {
+		p.Wait = backend.WaitTimed
 	}
 	p.Command = command(p.PID)
 	return p, nil
@@ -105,16 +109,19 @@ func (t *Terminal) owns(pgid int) bool {
 	return pgid == t.program.PID || err == nil && own == pgid
 }
 
-// flags reads the line discipline.
-func (t *Terminal) flags() (f backend.Flags, err error) {
+// flags reads the line discipline. timed is a read that returns after a while
+// without input, a timer that no system call shows: VTIME without VMIN
+// (termios(3), "read with timeout").
+func (t *Terminal) flags() (f backend.Flags, timed bool, err error) {
 	var tio *unix.Termios
 	var callErr error
 	if err := control(t.master, func(fd int) { tio, callErr = unix.IoctlGetTermios(fd, ioctlGetTermios) }); err != nil {
-		return backend.Flags{}, err
+		return backend.Flags{}, false, err
 	}
 	if callErr != nil {
-		return backend.Flags{}, fmt.Errorf("reading terminal flags: %w", callErr)
+		return backend.Flags{}, false, fmt.Errorf("reading terminal flags: %w", callErr)
 	}
+	timed = tio.Lflag&unix.ICANON == 0 && tio.Cc[unix.VMIN] == 0 && tio.Cc[unix.VTIME] > 0
 	return backend.Flags{
 		Canonical: tio.Lflag&unix.ICANON != 0,
 		Echo:      tio.Lflag&unix.ECHO != 0,
@@ -122,5 +129,5 @@ func (t *Terminal) flags() (f backend.Flags, err error) {
 		CRNL:      tio.Iflag&unix.ICRNL != 0,
 		Erase:     tio.Cc[unix.VERASE],
 		LineMax:   lineMax,
-	}, nil
+	}, timed, nil
 }

@@ -143,7 +143,7 @@ func (w *waits) judge(g *group) verdict {
 	g.first = len(w.threads)
 	if pgrp, _, err := w.proc.group(g.pgid); err == nil && pgrp == g.pgid {
 		w.examineAll(g.pgid)
-		if v, ok := w.running(g); ok {
+		if v, ok := w.running(g); ok && w.waiter(g) < 0 {
 			return v
 		}
 	}

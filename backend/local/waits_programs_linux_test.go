@@ -164,7 +164,7 @@ func TestWaitsHelpers(t *testing.T) {
 		"timer":      {want: timed, by: "local.test read fd 0; local.test "},
 		"uring":      {want: exact, by: "local.test io_uring fd"},
 		"uringtimer": {want: open, by: "local.test io_uring fd"},
-		"work":       {want: busy, by: "local.test running"},
+		"work":       {want: open, by: "local.test read fd 0; local.test running"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("RUN_HELPER", name)

@@ -18,6 +18,12 @@ func (w *waits) running(g *group) (verdict, bool) {
 	return verdict{}, false
 }
 
+// waiter returns the index, among the threads of the group, of the first that
+// waits for the terminal, -1 if none does.
+func (w *waits) waiter(g *group) int {
+	return slices.IndexFunc(w.threads[g.first:], func(t thread) bool { return t.wakes&byTerminal != 0 })
+}
+
 // leader is the process that stands for the group when none waits.
 func (w *waits) leader(g *group) int {
 	if len(g.list) == 0 || slices.Contains(g.list, g.pgid) {
@@ -28,8 +34,10 @@ func (w *waits) leader(g *group) int {
 
 // decide judges the threads that were examined.
 func (w *waits) decide(g *group) verdict {
-	if v, ok := w.running(g); ok {
-		return v
+	busy, runs := w.running(g)
+	waiter := w.waiter(g)
+	if runs && waiter < 0 {
+		return busy
 	}
 	threads := w.threads[g.first:]
 	if len(threads) == 0 {
@@ -47,7 +55,6 @@ func (w *waits) decide(g *group) verdict {
 	if v.wait != backend.WaitNone {
 		return v
 	}
-	waiter := slices.IndexFunc(threads, func(t thread) bool { return t.wakes&byTerminal != 0 })
 	if waiter >= 0 {
 		v.t = threads[waiter]
 		v.pid = v.t.pid
@@ -61,6 +68,10 @@ func (w *waits) decide(g *group) verdict {
 	case waiter < 0:
 	case st.tty == w.rdev && st.tpgid != g.pgid:
 		v.wait = backend.WaitBusy // the foreground is another group by now
+	case runs:
+		// A shell with a job in its own group (fish fills its completions that
+		// way at its first start), a REPL with a thread that computes.
+		v.wait, v.cause = backend.WaitOpen, busy.t
 	default:
 		return w.weigh(g, v)
 	}

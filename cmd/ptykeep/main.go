@@ -1,5 +1,6 @@
-// Command ptykeep keeps terminals for agents: it serves them over MCP on
-// standard input and output.
+// Command ptykeep keeps terminals for agents: "ptykeep mcp" serves them over MCP
+// on standard input and output, "ptykeep demo" shows that at work, "ptykeep
+// doctor" says what this host can do.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 func main() {
 	if err := rootCommand().Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "ptykeep:", err)
+		fmt.Fprintln(os.Stderr, "See 'ptykeep --help' and 'ptykeep mcp --help'.")
 		os.Exit(1)
 	}
 }
@@ -24,12 +26,13 @@ func rootCommand() *cobra.Command {
 		Use:   "ptykeep",
 		Short: "Keep terminals for AI agents, served over MCP",
 		Long: "ptykeep keeps terminals for AI agents: shells, REPLs and debuggers that stay alive\n" +
-			"between the calls of an agent, served over MCP on standard input and output.",
+			"between the calls of an agent, served over MCP on standard input and output.\n" +
+			"Without a command it does as 'ptykeep mcp' when its input is no terminal.",
 		SilenceUsage: true, SilenceErrors: true,
 		Version: version(),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := unix.IoctlGetWinsize(int(os.Stdin.Fd()), unix.TIOCGWINSZ); err == nil { // a terminal
+			if isTerminal(os.Stdin) {
 				return cmd.Help()
 			}
 			serve.SetContext(cmd.Context())
@@ -55,4 +58,10 @@ func version() string {
 		return "(devel)"
 	}
 	return info.Main.Version
+}
+
+// isTerminal reports whether f is a terminal: only those have a size.
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	return err == nil
 }

@@ -39,6 +39,10 @@ func serveCommand() *cobra.Command {
 			return err
 		}
 		// Nothing but answers may reach standard output, whatever prints.
+		if isTerminal(os.Stdin) {
+			log.Warn("standard input is a terminal; this speaks JSON-RPC and is for an MCP client to start")
+		}
+		warnUnknown(log, os.Environ())
 		out := os.Stdout
 		os.Stdout = os.Stderr
 		return serve(cmd.Context(), s, log, os.Stdin, out)

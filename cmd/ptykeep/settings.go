@@ -72,24 +72,24 @@ func bindSettings(cmd *cobra.Command) *settings {
 	f, c := cmd.Flags(), &s.service
 	f.StringVar(&s.config, "config", "", "configuration file (default $XDG_CONFIG_HOME/ptykeep/config.yaml, if it is there)")
 	f.StringVar(&c.Shell, "shell", "", "shell to run (default $SHELL, else /bin/bash, else /bin/sh)")
-	f.StringSliceVar(&c.ShellArgs, "shell-args", nil, "arguments of the shell (default -i)")
+	f.StringSliceVar(&c.ShellArgs, "shell-args", nil, "arguments of the shell, separated by commas or repeated (default -i)")
 	f.BoolVar(&c.ShellIntegration, "shell-integration", c.ShellIntegration, "have the shell mark its prompts and commands")
 	f.IntVar(&c.Rows, "rows", c.Rows, "rows of a terminal, 5-500")
 	f.IntVar(&c.Cols, "cols", c.Cols, "columns of a terminal, 20-1000")
 	f.IntVar(&c.ScrollbackLines, "scrollback-lines", c.ScrollbackLines, "lines kept of each session, 1-1000000")
 	f.IntVar(&c.ScrollbackMaxBytes, "scrollback-max-bytes", c.ScrollbackMaxBytes, "bytes kept of each session, 4096-1073741824")
 	f.IntVar(&c.MaxReadBytes, "max-read-bytes", c.MaxReadBytes, "bytes of one page or viewport, 64 to scrollback-max-bytes")
-	f.Var((*millis)(&c.PollInterval), "poll-interval-ms", "slowest look in the first second of silence, 1-1000")
-	f.Var((*millis)(&c.ExactProbeAfter), "exact-probe-after-ms", "no verdict of the kernel earlier after a write, 0-10000")
+	f.Var((*millis)(&c.PollInterval), "poll-interval-ms", "longest pause between looks in the first second of silence, 1-1000")
+	f.Var((*millis)(&c.ExactProbeAfter), "exact-probe-after-ms", "wait at least this long after typing before believing the kernel, 0-10000")
 	f.Var((*millis)(&c.IdleSilence), "idle-silence-ms", "silence that counts where nothing can be seen, 50-600000")
-	f.Var((*millis)(&c.HandoffGrace), "handoff-grace-ms", "added when a prompt was seen but no wait, poll-interval-ms to 60000")
+	f.Var((*millis)(&c.HandoffGrace), "handoff-grace-ms", "extra silence when the shell drew a prompt but is not seen reading, poll-interval-ms to 60000")
 	f.Var((*millis)(&c.Timeout), "timeout-ms", "longest wait of a send, 0-600000")
-	f.Var((*millis)(&c.DisposeGrace), "dispose-grace-ms", "what programs get to end in order, 0-60000")
-	f.IntVar(&c.MaxSessions, "max-sessions", c.MaxSessions, "sessions of one owner, 1-1024")
+	f.Var((*millis)(&c.DisposeGrace), "dispose-grace-ms", "time that programs get to end by themselves before SIGKILL, 0-60000")
+	f.IntVar(&c.MaxSessions, "max-sessions", c.MaxSessions, "terminals of one connection, exited ones included, 1-1024")
 	f.BoolVar(&s.background, "enable-run-in-background", true, "background sends and their two tools")
 	f.IntVar(&s.tools.MaxResultBytes, "max-result-bytes", s.tools.MaxResultBytes, "bytes of one result's text, 64-16777216")
 	f.BoolVar(&s.tools.StructuredResults, "structured-results", false, "output also in structuredContent")
-	f.StringVar(&c.WorkspaceRoot, "workspace-root", c.WorkspaceRoot, "where terminals start")
+	f.StringVar(&c.WorkspaceRoot, "workspace-root", "", "where terminals start (default the working directory)")
 	f.StringVar(&s.sandboxMode, "sandbox-mode", s.sandboxMode, "confinement; only danger-full-access works yet")
 	f.StringSliceVar(&c.Writable, "sandbox-writable", nil, "directories that confined sessions may write to, besides")
 	f.StringSliceVar(&c.EnvPassthrough, "env-passthrough", nil, "variables that the secret filter lets through")
@@ -132,6 +132,9 @@ func (s *settings) load(cmd *cobra.Command) error {
 	if err := s.loadFile(flags, source); err != nil {
 		return err
 	}
+	if s.service.WorkspaceRoot == "" {
+		s.service.WorkspaceRoot = ptyservice.DefaultConfig().WorkspaceRoot
+	}
 	for _, dir := range append([]*string{&s.service.WorkspaceRoot}, pointers(s.service.Writable)...) {
 		abs, err := filepath.Abs(*dir)
 		if err != nil {
@@ -142,6 +145,24 @@ func (s *settings) load(cmd *cobra.Command) error {
 	s.service.SandboxMode = ptyservice.SandboxMode(s.sandboxMode)
 	s.tools.NoBackground = !s.background
 	return located(errors.Join(s.service.Validate(), s.tools.Validate()), source)
+}
+
+// warnUnknown tells of variables that look like settings and are none. Those of
+// a terminal that ptykeep itself runs in, and of the tests, are known.
+func warnUnknown(log *slog.Logger, environ []string) {
+	known := map[string]bool{"PTYKEEP_SESSION": true}
+	for _, field := range fields {
+		known[variableOf(flagOf(field))] = true
+	}
+	for _, flag := range variableOnly {
+		known[variableOf(flag)] = true
+	}
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(name, "PTYKEEP_") && !strings.HasPrefix(name, "PTYKEEP_TEST_") && !known[name] {
+			log.Warn("no such setting", "variable", name)
+		}
+	}
 }
 
 // located says where the value of a bad field comes from.

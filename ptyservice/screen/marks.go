@@ -53,6 +53,16 @@ func (s *Screen) Hide(on bool) {
 	s.setAttr()
 }
 
+// accepted is called when bracketed paste is switched off: a shell does so when
+// it has taken the line (readline, zle). What follows is no echo any more, also
+// without a command mark: the shell may refuse the line with a message.
+func (s *Screen) accepted() {
+	if s.typing && s.hidden {
+		s.typing, s.hidden = false, false
+		s.setAttr()
+	}
+}
+
 // arm lets the next ED 2 push the screen into the log.
 func (s *Screen) arm() { s.armed, s.marked = true, true }
 
@@ -67,6 +77,13 @@ func (s *Screen) mark(payload string) {
 		return
 	}
 	m.At = s.Pos()
+	if m.Kind == PromptEnd && s.continued && !s.starts {
+		// A shell that does not mark where the command starts: its own echo
+		// came before, what follows is output or the next continuation prompt.
+		s.hidden = false
+	}
+	s.typing, s.continued = m.Kind == PromptEnd, m.Kind == Continuation
+	s.starts = s.starts || m.Kind == CommandStart
 	switch m.Kind {
 	case PromptStart:
 		s.hidden = true

@@ -77,6 +77,9 @@ func (s *Screen) setModes(on bool) {
 }
 
 func (s *Screen) setMode(private bool, n int, on bool) {
+	if private && n == 2004 && !on {
+		s.accepted()
+	}
 	if p := s.modes.flag(private, n); p != nil {
 		*p = on
 		if private && n == 6 {

@@ -141,11 +141,15 @@ type Screen struct {
 	modes      modes
 	clusters   clusters
 
-	hidden bool  // the zone: what is written now is prompt or echo
-	armed  bool  // the next ED 2 pushes the screen into the log
-	marked bool  // a mark or Hide was seen: only they arm ED 2
-	floor  int64 // line of the last command mark
-	marks  []Mark
+	hidden bool // the zone: what is written now is prompt or echo
+	typing bool // the shell reads a line: its prompt is complete
+	starts bool // the shell marks where commands start
+	// The latest mark was that of a continuation prompt.
+	continued bool
+	armed     bool  // the next ED 2 pushes the screen into the log
+	marked    bool  // a mark or Hide was seen: only they arm ED 2
+	floor     int64 // line of the last command mark
+	marks     []Mark
 
 	replies []byte
 	title   string

@@ -102,7 +102,7 @@ func isString(raw json.RawMessage, want string) bool {
 	return json.Unmarshal(raw, &s) == nil && s != nil && *s == want
 }
 
-// timedOut recognises the reason of a client that has only run out of patience; contract, section 3.
+// timedOut recognises the reason of a client that has only run out of patience.
 var timedOut = regexp.MustCompile(`(?i)time[d]?[ -]?out|deadline`)
 
 // cancellation reads the params of notifications/cancelled: which request, and the cause for its context.

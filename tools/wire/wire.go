@@ -43,7 +43,7 @@ import (
 
 const (
 	defaultGrace       = 2 * time.Second
-	defaultMaxLine     = 8 << 20 // contract, section 1
+	defaultMaxLine     = 8 << 20 // promised to clients
 	defaultMaxInFlight = 256
 	// heldLines bounds the requests in flight in bytes: as many as this many full lines. A guess; mcp-go needs about
 	// nine times a request's size to decode it (64 MiB took 564 MB).

@@ -16,6 +16,13 @@ if [ -n "$__ptykeep_byenv" ]; then
 	if [ -n "${__ptykeep_env+x}" ]; then export ENV="$__ptykeep_env"; fi
 fi
 
+# The start-up files run like a command: what they print is output. That they
+# are marked tells the reader that commands will be, too; before 4.4 there is no
+# PS0 to do it.
+if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)); then
+	\builtin printf '\e]6973;%s;C;%s\a' "$__ptykeep_nonce" "$$" 2>/dev/null >/dev/tty || :
+fi
+
 # The marks as prompt text. $? and the rest are expanded when the prompt is
 # drawn, so that they are right whatever ran before. The / drops the whole
 # directory when a control character in it could end the mark (## would try each

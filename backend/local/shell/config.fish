@@ -41,3 +41,6 @@ end
 function __ptykeep_preexec --on-event fish_preexec
     __ptykeep_put "C;$fish_pid"
 end
+
+# That commands will be marked.
+__ptykeep_put "C;$fish_pid"

@@ -118,6 +118,8 @@ __ptykeep_setup() {
 setopt no_prompt_sp
 precmd_functions+=(__ptykeep_setup)
 preexec_functions+=(__ptykeep_setup)
+# The start-up files run like a command: what they print is output.
+{ __ptykeep_put "C;$$" } 2>/dev/null
 
 if [[ -n ${__ptykeep_norcs-} ]]; then
 	# zsh -f, with which zsh would not have read this file.
