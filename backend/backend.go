@@ -136,6 +136,12 @@ type Identifier interface {
 	PID() int
 }
 
+// Describer is a terminal that can tell how its programs were started.
+type Describer interface {
+	// Args returns the command line of a process of the terminal.
+	Args(pid int) ([]string, error)
+}
+
 // Locator is a terminal that knows where its own program works.
 type Locator interface {
 	// Dir returns the working directory of the session's own program.

@@ -156,6 +156,9 @@ func (a *wait) matches() bool {
 	e := a.s.current(a.w)
 	a.s.mu.Unlock()
 	text := e.text()
+	if text == "" {
+		return false // nothing came out yet
+	}
 	if len(text) > matchWindow {
 		text = trimBroken(text[len(text)-matchWindow:])
 	}
@@ -231,19 +234,21 @@ func (a *wait) shown(v view) {
 	f.Marks = readiness.Marks{At: v.place, Fresh: v.fresh}
 	f.Row = readiness.Row{
 		Text: v.row, Moved: a.w.typedLine < 0 || v.line != a.w.typedLine || v.alt,
-		Known: a.s.knownPrompt(f.Now.Command, v.row),
+		Known: a.s.knownPrompt(f.Now, v.row),
 	}
 }
 
-// drainLimit bounds the wait for output that was written before a verdict. It
-// only matters when something else keeps printing all the time.
-const drainLimit = 50 * time.Millisecond
+// drainBytes bounds the wait for output that was written before a verdict: more
+// than the kernel holds of a terminal's output (64 KiB and a line discipline's
+// buffer). What comes beyond was written later, by something else that keeps
+// printing.
+const drainBytes = 256 << 10
 
 // drain waits until everything has been taken that the program wrote before it
 // went to sleep, and reports whether that changed anything.
 func (a *wait) drain(ctx context.Context, v view) (view, bool) {
 	before := v.offset
-	a.s.drain(ctx, time.Now().Add(drainLimit))
+	a.s.drain(ctx)
 	v = a.s.look(a.w)
 	return v, v.offset == before
 }
@@ -295,6 +300,10 @@ func (a *wait) outcome(v view, verdict readiness.Verdict) outcome {
 		out.excerpt = s.edited(a.w)
 	}
 	s.shown = s.screen.Pos()
+	s.waited = -1
+	if verdict.Reason == readiness.StdinRead || verdict.Reason == readiness.InferredIdle {
+		s.waited = s.offset
+	}
 	if out.state == readiness.Prompt && verdict.Reason == readiness.StdinRead {
 		s.screen.Hide(false) // what comes now is nobody's echo
 	}
@@ -319,50 +328,66 @@ func (s *Session) probe() (backend.Probe, bool, error) {
 }
 
 // drain waits until all output has been taken that was written before the call.
-func (s *Session) drain(ctx context.Context, deadline time.Time) {
+// It ends, since pump takes what is there without waiting for anybody.
+func (s *Session) drain(ctx context.Context) {
 	d, ok := s.term.(backend.Drainer)
 	if !ok {
 		return
 	}
-	for time.Now().Before(deadline) && ctx.Err() == nil {
+	for first := int64(-1); ctx.Err() == nil; {
 		s.mu.Lock()
-		wake, offset, done := s.wake, s.offset, s.drained
+		wake, offset, done := s.wake, s.offset, s.drained || s.closing != nil
 		s.mu.Unlock()
 		produced, more, err := d.Produced()
-		if err != nil || done || !more && offset >= produced {
+		if first < 0 {
+			first = offset
+		}
+		if err != nil || done || !more && offset >= produced || offset-first > drainBytes {
 			return
 		}
-		t := time.NewTimer(time.Until(deadline))
 		select {
 		case <-wake:
-		case <-t.C:
 		case <-ctx.Done():
 		}
-		t.Stop()
 	}
 }
 
 // knownPrompt reports a row at which this program was typed to before, or the
 // prompt of a REPL that is known by name.
-func (s *Session) knownPrompt(command, row string) bool {
+func (s *Session) knownPrompt(p backend.Probe, row string) bool {
 	if strings.TrimSpace(row) == "" {
 		return false
 	}
-	if readiness.IsREPLPrompt(command, row) {
-		return true
+	if readiness.IsREPLPrompt(p.Command, row) {
+		return s.isREPL(p.PID)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.prompts[command+"\x00"+readiness.FoldPrompt(row)]
+	return s.prompts[p.Command+"\x00"+readiness.FoldPrompt(row)]
 }
 
 // maxPrompts bounds what is remembered of one session.
 const maxPrompts = 64
 
-// learnPrompt remembers the row at which input is typed.
+// isREPL reports whether a program that could be a REPL or run a script was
+// started as a REPL.
+func (s *Session) isREPL(pid int) bool {
+	d, ok := s.term.(backend.Describer)
+	if !ok {
+		return false
+	}
+	args, err := d.Args(pid)
+	return err == nil && readiness.IsREPL(args)
+}
+
+// learnPrompt remembers the row at which input is typed, if the program was seen
+// to wait there and nothing came since: a row of its work is no prompt.
 func (s *Session) learnPrompt(command string) {
 	s.update(func() {
 		row := s.screen.Left()
+		if s.waited != s.offset {
+			return
+		}
 		if strings.TrimSpace(row) != "" && len(s.prompts) < maxPrompts {
 			s.prompts[command+"\x00"+readiness.FoldPrompt(row)] = true
 		}

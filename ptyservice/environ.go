@@ -3,6 +3,7 @@ package ptyservice
 import (
 	"maps"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ func environ(base []string, c Config, explicit map[string]string, tag string) (e
 			vars[name] = value
 		}
 	}
+	complete(vars)
 	vars["TERM"] = terminalType(vars)
 	vars["PAGER"], vars["GIT_PAGER"] = "cat", "cat"
 	maps.Copy(vars, c.EnvSet)
@@ -35,6 +37,26 @@ func environ(base []string, c Config, explicit map[string]string, tag string) (e
 	slices.Sort(env)
 	slices.Sort(withheld)
 	return env, slices.DeleteFunc(withheld, func(name string) bool { _, set := vars[name]; return set })
+}
+
+// complete adds what a login would have set and a client that starts servers
+// with next to nothing leaves out: without HOME cd fails, without a UTF-8 locale
+// programs take their own text for bytes.
+func complete(vars map[string]string) {
+	if vars["HOME"] == "" {
+		if u, err := user.Current(); err == nil && u.HomeDir != "" {
+			vars["HOME"] = u.HomeDir
+		}
+	}
+	if vars["LC_ALL"] != "" || vars["LC_CTYPE"] != "" || vars["LANG"] != "" {
+		return
+	}
+	for _, dir := range []string{"/usr/lib/locale/C.utf8", "/usr/lib/locale/C.UTF-8", "/usr/share/locale/C.UTF-8"} {
+		if _, err := os.Stat(dir); err == nil {
+			vars["LANG"] = "C.UTF-8"
+			return
+		}
+	}
 }
 
 // secret reports a name that looks like a credential.

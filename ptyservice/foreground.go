@@ -118,6 +118,9 @@ func (s *Session) Signal(sig syscall.Signal) (int, error) {
 		return 0, fmt.Errorf("%w: this type of terminal has none", ErrNoForeground)
 	}
 	pgid, err := t.Signal(sig)
+	if err == nil {
+		s.update(func() { s.partial = 0 }) // a line under way is flushed with it (termios(3), NOFLSH)
+	}
 	switch {
 	case errors.Is(err, backend.ErrOwnProgram):
 		return 0, ErrShellKillRefused

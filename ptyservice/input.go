@@ -1,12 +1,14 @@
 package ptyservice
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ptykeep/ptykeep/backend"
 	"github.com/ptykeep/ptykeep/ptyservice/screen"
@@ -29,8 +31,9 @@ func encode(text string, submit bool, m screen.Modes) (data []byte, typed []stri
 		return []byte(text), []string{text}, nil
 	}
 	if i := strings.IndexFunc(text, control); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(text[i:])
 		return nil, nil, fmt.Errorf("%w: text: control character %q at byte %d; submit: false writes text as it is, terminal_signal interrupts",
-			ErrInvalid, text[i:i+1], i)
+			ErrInvalid, r, i)
 	}
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	typed = strings.Split(text, "\n")
@@ -46,12 +49,18 @@ func control(r rune) bool {
 }
 
 // checkLines refuses a line that canonical mode would cut: the kernel keeps
-// LineMax bytes of it and drops the rest without a word (n_tty.c).
-func checkLines(data []byte, f backend.Flags, queued int) error {
-	if !f.Canonical || f.LineMax == 0 {
+// LineMax bytes of it and drops the rest without a word (n_tty.c). While earlier
+// input waits nobody knows in which mode this will be read, so that the limit
+// holds then, too.
+func (s *Session) checkLines(data []byte, f backend.Flags) error {
+	queued := s.queued()
+	if !f.Canonical && queued == 0 || f.LineMax == 0 {
 		return nil
 	}
-	for i, line := range strings.FieldsFunc(string(data), func(r rune) bool { return r == '\r' || r == '\n' }) {
+	s.mu.Lock()
+	queued = max(queued, s.partial)
+	s.mu.Unlock()
+	for i, line := range bytes.FieldsFunc(data, lineEnd) {
 		n := len(line)
 		if i == 0 {
 			n += queued
@@ -61,6 +70,48 @@ func checkLines(data []byte, f backend.Flags, queued int) error {
 		}
 	}
 	return nil
+}
+
+func lineEnd(r rune) bool { return r == '\r' || r == '\n' }
+
+// unfinished is how much of a line waits without its end after data was typed
+// on top of earlier bytes. The kernel does not tell: a line without its end is
+// not readable.
+func unfinished(data []byte, earlier int, f backend.Flags) int {
+	if !f.Canonical {
+		return 0
+	}
+	const eof = 4 // VEOF, ^D, hands over what is there
+	if i := bytes.LastIndexAny(data, "\r\n"+string(rune(eof))); i >= 0 {
+		return len(data) - i - 1
+	}
+	return earlier + len(data)
+}
+
+// queueSize is how much input a terminal may hold that no program reads: writes
+// stall after 12 to 20 KB (measured), of which the kernel counts what the line
+// discipline has already taken.
+const queueSize = 20 << 10
+
+// endPaste finishes a bracketed paste that was cut: its reader takes everything
+// for text until the end comes, and would be deaf to all that follows. It waits
+// until that was read, so that a signal does not overtake it.
+func (s *Session) endPaste() {
+	const patience = 200 * time.Millisecond // a guess: who asks for pastes reads at once
+	end := time.Now().Add(patience)
+	if s.term.SetWriteDeadline(end) != nil {
+		return // gone, and so is its reader
+	}
+	if _, err := s.term.Write([]byte(pasteEnd)); err != nil {
+		s.log.Debug("ending a cut paste", "error", err)
+		return
+	}
+	for time.Now().Before(end) {
+		if waiting, err := s.unread(); err != nil || !waiting {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // write types data, and returns how much of it the terminal took. It stops when
@@ -88,6 +139,7 @@ func (s *Session) write(ctx context.Context, data []byte, deadline time.Time) (i
 
 // takeBack discards what no program has read.
 func (s *Session) takeBack() error {
+	s.update(func() { s.partial = 0 })
 	if in, ok := s.term.(backend.Input); ok {
 		return in.Discard()
 	}

@@ -80,6 +80,9 @@ func (s *Service) check(r *OpenRequest) error {
 	if err := checkSize(r.Cols, r.Rows); err != nil {
 		return err
 	}
+	if strings.Contains(r.Dir, "\x00") {
+		return fmt.Errorf("%w: cwd: %q has a NUL", ErrInvalid, r.Dir)
+	}
 	if r.Dir == "" {
 		r.Dir = s.cfg.WorkspaceRoot
 	} else if !filepath.IsAbs(r.Dir) {

@@ -124,13 +124,17 @@ func (c *collector) add(line screen.Line) {
 	case len(text) == 0 && line.Number == c.from.Line && c.from.Off > 0:
 		return // the end of a line that was there before
 	case len(c.echo) > 0:
-		rest, echoed := withoutEcho(text, c.echo[0])
-		if echoed {
-			c.echo = c.echo[1:]
+		for i, typed := range c.echo[:min(len(c.echo), echoAhead)] {
+			rest, echoed := withoutEcho(text, typed)
+			if !echoed {
+				continue
+			}
+			c.echo = c.echo[i+1:]
 			if len(bytes.TrimSpace(rest)) == 0 {
 				return
 			}
 			text = rest
+			break
 		}
 	}
 	if !c.any {
@@ -199,6 +203,10 @@ func visible(line screen.Line, off int) []byte {
 	}
 	return bytes.TrimRight(out, " ")
 }
+
+// echoAhead is how many typed lines an echo is looked for in: one that was not
+// recognised must not hide the ones after it. A guess.
+const echoAhead = 4
 
 // promptWidth is the longest that stands before an echo and may be a prompt.
 // A guess: longer ones only leave an echo in the output.

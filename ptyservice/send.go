@@ -1,6 +1,7 @@
 package ptyservice
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -138,7 +139,7 @@ func (snd *Send) typeAndWait(ctx context.Context, began, deadline time.Time) (Re
 	if err != nil {
 		return Result{}, err
 	}
-	if err := checkLines(data, before.Flags, s.queued()); err != nil {
+	if err := s.checkLines(data, before.Flags); err != nil {
 		return Result{}, err
 	}
 	w, err := snd.typeText(ctx, before, data, typed, deadline)
@@ -162,7 +163,7 @@ func (snd *Send) typeText(ctx context.Context, before backend.Probe, data []byte
 	s := snd.s
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	s.drain(ctx, time.Now().Add(drainLimit)) // what came before belongs to before
+	s.drain(ctx) // what came before belongs to before
 	if ctx.Err() != nil {
 		return nil, abortError(ctx)
 	}
@@ -172,9 +173,12 @@ func (snd *Send) typeText(ctx context.Context, before backend.Probe, data []byte
 		deadline = floor
 	}
 	n, err := s.write(ctx, data, deadline)
-	s.update(func() { s.lastUse = time.Now() })
+	s.update(func() {
+		s.lastUse = time.Now()
+		s.partial = unfinished(data[:n], s.partial, before.Flags)
+	})
 	if err != nil {
-		err = snd.stopped(ctx, err, n, len(data))
+		err = snd.stopped(ctx, err, n, data)
 	}
 	return w, err
 }
@@ -278,15 +282,21 @@ func (snd *Send) abort(ctx context.Context) error {
 
 // stopped says what became of a write that did not go through, after taking
 // back what no program has read, so that none of it reaches what reads next.
-func (snd *Send) stopped(ctx context.Context, err error, written, total int) error {
+func (snd *Send) stopped(ctx context.Context, err error, written int, data []byte) error {
 	s := snd.s
 	left := s.queued()
 	if back := s.takeBack(); back != nil {
 		err = errors.Join(err, back)
 	}
+	if written > 0 && bytes.HasPrefix(data, []byte(pasteStart)) {
+		s.endPaste()
+	}
+	if left > 0 {
+		left = max(left, queueSize) // most of it waits where it is not counted
+	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &StalledError{Read: max(written-left, 0), Total: total}
+		return &StalledError{Read: max(written-left, 0), Total: len(data)}
 	case errors.Is(err, ErrAborted) && written > 0:
 		return errors.Join(err, snd.abort(ctx))
 	}

@@ -56,7 +56,8 @@ type Session struct {
 	shown   screen.Pos      // where the last result ended
 	told    string          // the directory that the last result knew
 	prompts map[string]bool // program and row at which input was typed
-	ready   bool            // has been ready once
+	waited  int64           // output when the last result said that the program waits; -1 when it did not
+	partial int             // bytes of a line that was typed without its end, to a program that reads by lines
 	closing *closing        // a close that is under way or done
 }
 
@@ -197,7 +198,6 @@ func (s *Session) settled() {
 	if t, ok := s.term.(backend.Settler); ok {
 		t.Settled()
 	}
-	s.update(func() { s.ready = true })
 }
 
 // pidOf returns the process id of t's program, 0 where it has none here.

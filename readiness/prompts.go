@@ -26,6 +26,19 @@ func IsREPLPrompt(command, row string) bool {
 	return re != nil && re.MatchString(row)
 }
 
+// IsREPL reports whether a command line starts a REPL: the program with options
+// only, none of which gives it code to run.
+func IsREPL(args []string) bool {
+	for _, a := range args[min(1, len(args)):] {
+		switch {
+		case !strings.HasPrefix(a, "-"), a == "-e", a == "-p", a == "-c", a == "-pe",
+			strings.HasPrefix(a, "--eval"), strings.HasPrefix(a, "--print"), strings.HasPrefix(a, "--check"):
+			return false
+		}
+	}
+	return len(args) > 0
+}
+
 // FoldPrompt makes rows equal that differ only in numbers, as prompts with a
 // counter do, and in what stands around them.
 func FoldPrompt(row string) string {

@@ -1,6 +1,7 @@
 package readiness
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -125,6 +126,20 @@ func TestREPLPrompts(t *testing.T) {
 	} {
 		if got := IsREPLPrompt(test.command, test.row); got != test.want {
 			t.Errorf("%s %q: %v, want %v", test.command, test.row, got, test.want)
+		}
+	}
+}
+
+func TestREPLsAreStartedWithoutCode(t *testing.T) {
+	for _, test := range []struct {
+		args string
+		want bool
+	}{
+		{"node", true}, {"/usr/bin/node --use_strict", true}, {"node script.js", false},
+		{"node -e 1", false}, {"node --eval=1", false}, {"irb", true}, {"", false},
+	} {
+		if got := IsREPL(strings.Fields(test.args)); got != test.want {
+			t.Errorf("%q: %v, want %v", test.args, got, test.want)
 		}
 	}
 }

@@ -167,17 +167,36 @@ func (a *arguments) oneOf(field string, values ...string) string {
 
 // list returns a field with an array of strings, nil without it.
 func (a *arguments) list(field string) []string {
-	var items []string
-	if a.get(field, &items, `an array of strings like ["python3","-q"]`) && items == nil {
-		return []string{}
+	const want = `an array of strings, like ["python3","-q"]`
+	var items []*string // of which null would be "" else
+	if !a.get(field, &items, want) {
+		return nil
 	}
-	return items
+	list := []string{}
+	for _, s := range items {
+		if s == nil {
+			a.fail(field, "has null, wanted %s", want)
+			return nil
+		}
+		list = append(list, *s)
+	}
+	return list
 }
 
 // object returns a field with an object of strings, nil without it.
 func (a *arguments) object(field string) map[string]string {
-	var m map[string]string
-	a.get(field, &m, "an object of strings")
+	var values map[string]*string
+	if !a.get(field, &values, "an object of strings") {
+		return nil
+	}
+	m := map[string]string{}
+	for name, s := range values {
+		if s == nil {
+			a.fail(field, "has null for %q, wanted an object of strings", name)
+			return nil
+		}
+		m[name] = *s
+	}
 	return m
 }
 

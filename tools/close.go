@@ -49,8 +49,12 @@ func (t *Tools) runClose(ctx context.Context, a *arguments) (*result, error) {
 	if c.AlreadyClosing {
 		how = "closed by another call"
 	}
+	marks := []string{fmt.Sprintf("%s: %s ended", how, count(int64(c.Report.Ended), "process", "processes")), status.mark()}
+	if c.Report.Partial {
+		marks = append(marks, "partly: what left the terminal may live on, it cannot be seen")
+	}
 	return &result{
-		marks: []string{fmt.Sprintf("%s: %s ended", how, count(int64(c.Report.Ended), "process", "processes")), status.mark()},
+		marks: marks,
 		facts: func(cut) any {
 			return closeFacts{
 				Killed: c.Killed, AlreadyClosing: c.AlreadyClosing, Status: status,

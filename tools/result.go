@@ -109,6 +109,9 @@ func fitBody(e ptyservice.Excerpt, room int, fetch string) (body, note string, o
 	case fetch != "":
 		note = fmt.Sprintf("[omitted: %d bytes; "+fetch+"]\n", e.Omitted, max(e.GapLine, 1))
 	}
+	if short := fmt.Sprintf("[omitted: %d bytes]\n", e.Omitted); len(note) > room {
+		note = short
+	}
 	switch {
 	case len(note) > room:
 		return "", "", whole

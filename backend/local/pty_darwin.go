@@ -76,7 +76,7 @@ func setModes(fd int) error {
 	if err != nil {
 		return err
 	}
-	tio.Iflag |= unix.BRKINT | unix.ICRNL | unix.IMAXBEL | unix.IXON | unix.IUTF8
+	tio.Iflag |= unix.BRKINT | unix.ICRNL | unix.IMAXBEL | unix.IUTF8 // without IXON: nobody is there to find out that a ^S has stopped the output
 	tio.Oflag |= unix.OPOST | unix.ONLCR
 	tio.Cflag |= unix.CREAD | unix.CS8 | unix.HUPCL
 	tio.Lflag |= unix.ECHO | unix.ICANON | unix.ISIG | unix.IEXTEN | unix.ECHOE | unix.ECHOKE | unix.ECHOCTL

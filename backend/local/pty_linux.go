@@ -87,6 +87,7 @@ func setModes(fd int) error {
 		return err
 	}
 	tio.Iflag |= unix.IUTF8 // Backspace takes a whole character of a cooked line
+	tio.Iflag &^= unix.IXON // nobody is there to find out that a ^S has stopped the output
 	return unix.IoctlSetTermios(fd, unix.TCSETS, tio)
 }
 

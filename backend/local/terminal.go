@@ -65,6 +65,7 @@ var (
 	_ backend.Napper     = (*Terminal)(nil)
 	_ backend.Identifier = (*Terminal)(nil)
 	_ backend.Locator    = (*Terminal)(nil)
+	_ backend.Describer  = (*Terminal)(nil)
 )
 
 func newTerminal(p pair, spec backend.Spec, log *slog.Logger) *Terminal {

@@ -30,6 +30,12 @@ import (
 //	body RE, text RE        the body, or all of the text, matches from end to end
 //	error CODE              the call failed with that code; anything else did not
 //	fact PATH VALUE         a fact is that; PATH is like foreground.state
+//	repeat VAR N TEXT       sets VAR to N times TEXT
+//	start TOOL [KEY=VALUE]  sends a call and does not wait for its answer
+//	finish                  waits for that answer, which the checks then look at
+//	cancel [REASON]         cancels that call
+//	settle                  waits on, once that call has freed the session's slot
+//	unanswered              no answer to that call has come by now
 //	faster MS, slower MS    the call took at most, or at least, so long. Only for
 //	                        telling a wait from none: seconds, not milliseconds
 //	raw LINE, answer RE     writes a line, reads one
@@ -62,6 +68,7 @@ func TestScripts(t *testing.T) {
 			"read": cmdRead, "close": cmdClose, "list": cmdList,
 			"body": cmdBody, "text": cmdText, "error": cmdError, "fact": cmdFact, "faster": cmdFaster, "slower": cmdSlower,
 			"raw": cmdRaw, "answer": cmdAnswer, "eof": cmdEOF, "end": cmdEnd, "exited": cmdExited,
+			"repeat": cmdRepeat, "start": cmdStart, "finish": cmdFinish, "cancel": cmdCancel, "unanswered": cmdUnanswered, "settle": cmdSettle,
 			"alive": cmdAlive, "gone": cmdGone, "keep": cmdKeep,
 		},
 	})
@@ -72,6 +79,7 @@ type dialogue struct {
 	servers map[string]*stdioServer
 	current *stdioServer
 	last    reply
+	started int // id of the call that start sent
 }
 
 type dialogueKey struct{}
@@ -105,8 +113,8 @@ func cmdUse(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// call calls a tool of the current server with args, KEY=VALUE each.
-func call(ts *testscript.TestScript, tool string, preset map[string]any, args []string) {
+// argumentsOf makes a tool's arguments from KEY=VALUE each.
+func argumentsOf(ts *testscript.TestScript, preset map[string]any, args []string) map[string]any {
 	fields := map[string]any{}
 	for k, v := range preset {
 		fields[k] = v
@@ -122,8 +130,13 @@ func call(ts *testscript.TestScript, tool string, preset map[string]any, args []
 		}
 		fields[key] = v
 	}
+	return fields
+}
+
+// call calls a tool of the current server with args, KEY=VALUE each.
+func call(ts *testscript.TestScript, tool string, preset map[string]any, args []string) {
 	d := of(ts)
-	r, err := d.current.tool(tool, fields)
+	r, err := d.current.tool(tool, argumentsOf(ts, preset, args))
 	ts.Check(err)
 	d.last = r
 	ts.Logf("%s: %s", tool, shorten(r.text))
@@ -281,5 +294,63 @@ func cmdGone(ts *testscript.TestScript, _ bool, args []string) {
 	if !eventually(func() bool { left = processes(args[0]); return len(left) == 0 }) {
 		slices.Sort(left)
 		ts.Fatalf("still there: %s", strings.Join(left, "; "))
+	}
+}
+
+func cmdRepeat(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Setenv(args[0], strings.Repeat(strings.ReplaceAll(args[2], `\n`, "\n"), n))
+}
+
+func cmdStart(ts *testscript.TestScript, _ bool, args []string) {
+	d := of(ts)
+	preset := map[string]any{}
+	if strings.HasPrefix(args[0], "terminal_") && args[0] != "terminal_open" {
+		preset = session(ts)
+	}
+	id, err := d.current.begin("tools/call", map[string]any{"name": args[0], "arguments": argumentsOf(ts, preset, args[1:])})
+	ts.Check(err)
+	d.started = id
+}
+
+func cmdFinish(ts *testscript.TestScript, _ bool, _ []string) {
+	d := of(ts)
+	raw, rpcError, err := d.current.await("tools/call", d.started)
+	ts.Check(err)
+	if rpcError != "" {
+		ts.Fatalf("JSON-RPC error: %s", rpcError)
+	}
+	d.last, err = parseReply(raw)
+	ts.Check(err)
+	ts.Logf("%s", shorten(d.last.text))
+}
+
+func cmdCancel(ts *testscript.TestScript, _ bool, args []string) {
+	d := of(ts)
+	params := map[string]any{"requestId": d.started}
+	if len(args) > 0 {
+		params["reason"] = args[0]
+	}
+	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+	ts.Check(err)
+	ts.Check(d.current.write(string(line)))
+}
+
+// cmdSettle waits on as await does, until the cancelled call has freed the slot.
+func cmdSettle(ts *testscript.TestScript, _ bool, args []string) {
+	d := of(ts)
+	if !eventually(func() bool {
+		call(ts, "terminal_send", session(ts), args)
+		return !d.last.isError || d.last.facts["code"] != "SEND_ACTIVE"
+	}) {
+		ts.Fatalf("the slot is not freed")
+	}
+}
+
+func cmdUnanswered(ts *testscript.TestScript, _ bool, _ []string) {
+	d := of(ts)
+	if _, answered := d.current.early[strconv.Itoa(d.started)]; answered {
+		ts.Fatalf("the call was answered")
 	}
 }

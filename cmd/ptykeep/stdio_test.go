@@ -129,10 +129,18 @@ type stdioServer struct {
 	ended   chan struct{} // closed when it has exited
 	waitErr error         // set before ended is closed
 	next    int
+	early   map[string]message // answers that came while another was waited for
+}
+
+// message is an answer.
+type message struct {
+	JSONRPC       string
+	ID            json.RawMessage
+	Result, Error json.RawMessage
 }
 
 func startStdio(cmd *exec.Cmd) (*stdioServer, error) {
-	s := &stdioServer{cmd: cmd, lines: make(chan string, 1000), ended: make(chan struct{}), errs: &lockedBuffer{}}
+	s := &stdioServer{cmd: cmd, lines: make(chan string, 1000), ended: make(chan struct{}), errs: &lockedBuffer{}, early: map[string]message{}}
 	cmd.Stderr = s.errs
 	var err error
 	if s.in, err = cmd.StdinPipe(); err != nil {
@@ -220,31 +228,40 @@ func (s *stdioServer) signal(name string) error {
 
 // request sends a request and returns its result, or its error as JSON text.
 func (s *stdioServer) request(method string, params any) (result json.RawMessage, rpcError string, err error) {
-	s.next++
-	id := strconv.Itoa(s.next)
-	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": s.next, "method": method, "params": params})
+	id, err := s.begin(method, params)
 	if err != nil {
 		return nil, "", err
 	}
-	if err := s.write(string(line)); err != nil {
-		return nil, "", err
+	return s.await(method, id)
+}
+
+// begin sends a request.
+func (s *stdioServer) begin(method string, params any) (id int, err error) {
+	s.next++
+	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": s.next, "method": method, "params": params})
+	if err != nil {
+		return 0, err
 	}
+	return s.next, s.write(string(line))
+}
+
+// await reads until the answer to a request comes.
+func (s *stdioServer) await(method string, id int) (result json.RawMessage, rpcError string, err error) {
+	key := strconv.Itoa(id)
 	for {
+		if m, ok := s.early[key]; ok {
+			delete(s.early, key)
+			return m.Result, string(m.Error), nil
+		}
 		line, err := s.readLine()
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", method, err)
 		}
-		var m struct {
-			JSONRPC       string
-			ID            json.RawMessage
-			Result, Error json.RawMessage
-		}
+		var m message
 		if err := json.Unmarshal([]byte(line), &m); err != nil || m.JSONRPC != "2.0" {
 			return nil, "", fmt.Errorf("not JSON-RPC on stdout: %q", line)
 		}
-		if string(m.ID) == id {
-			return m.Result, string(m.Error), nil
-		}
+		s.early[string(m.ID)] = m
 	}
 }
 
@@ -285,6 +302,14 @@ func (s *stdioServer) tool(name string, args map[string]any) (reply, error) {
 	if err != nil || rpcError != "" {
 		return r, err
 	}
+	took := r.took
+	r, err = parseReply(raw)
+	r.took = took
+	return r, err
+}
+
+// parseReply reads a tool's result.
+func parseReply(raw json.RawMessage) (r reply, err error) {
 	var res struct {
 		Content []struct{ Type, Text string }
 		IsError bool
@@ -294,7 +319,7 @@ func (s *stdioServer) tool(name string, args map[string]any) (reply, error) {
 		return r, err
 	}
 	if len(res.Content) != 1 || res.Content[0].Type != "text" {
-		return r, fmt.Errorf("%s: %d blocks of content, want one text", name, len(res.Content))
+		return r, fmt.Errorf("%d blocks of content, want one text", len(res.Content))
 	}
 	r.text, r.isError = res.Content[0].Text, res.IsError
 	return r, json.Unmarshal(res.Meta["ptykeep/facts"], &r.facts)
