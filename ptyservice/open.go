@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -183,16 +184,17 @@ func (s *Service) startError(ctx context.Context, spec backend.Spec, err error) 
 	}
 	var step *backend.StartError
 	if errors.As(err, &step) {
-		switch step.Step {
-		case backend.StepDirectory:
-			return fmt.Errorf("%w: cwd: %w", ErrInvalid, step.Err)
-		case backend.StepProgram:
-			return &StartError{Reason: fmt.Sprintf("%q cannot be executed", spec.Argv[0]), Err: step.Err}
-		case backend.StepTerminal:
+		exhausted := errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+		switch {
+		case exhausted || step.Step == backend.StepTerminal:
 			s.mu.Lock()
 			open := len(s.sessions)
 			s.mu.Unlock()
 			return fmt.Errorf("no pseudo-terminal or descriptor is left (%d sessions are open): %w: %w", open, ErrResourceLimit, step.Err)
+		case step.Step == backend.StepDirectory:
+			return fmt.Errorf("%w: cwd: %w", ErrInvalid, step.Err)
+		case step.Step == backend.StepProgram:
+			return &StartError{Reason: fmt.Sprintf("%q cannot be executed", spec.Argv[0]), Err: step.Err}
 		}
 	}
 	return &StartError{Reason: "the terminal could not be started", Err: err}
