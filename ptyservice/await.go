@@ -99,6 +99,9 @@ func (s *Session) await(ctx context.Context, w *watch, o waitOptions) (outcome, 
 		if out, done := a.ended(v); done {
 			return out, nil
 		}
+		if v.lost != nil {
+			return outcome{}, fmt.Errorf("%w: %w", ErrSessionLost, v.lost)
+		}
 		if ctx.Err() != nil {
 			return a.outcome(v, readiness.Verdict{}), abortError(ctx)
 		}
@@ -108,6 +111,9 @@ func (s *Session) await(ctx context.Context, w *watch, o waitOptions) (outcome, 
 		if !now.Before(a.due) {
 			var err error
 			if verdict, err = a.judge(v, now); err != nil {
+				if ctx.Err() != nil { // which asks for an interrupt all the same
+					err = abortError(ctx)
+				}
 				return outcome{}, err
 			}
 			if o.background && verdict.Reason == readiness.InferredIdle {
@@ -137,7 +143,7 @@ func (s *Session) await(ctx context.Context, w *watch, o waitOptions) (outcome, 
 // ended reports the ends that need no judgement.
 func (a *wait) ended(v view) (outcome, bool) {
 	switch {
-	case v.exited, v.closing && v.lost != nil:
+	case v.exited:
 		return a.outcome(v, readiness.Verdict{Reason: readiness.SessionExit}), true
 	case a.o.until != nil && v.offset != a.seen && a.matches():
 		verdict, _ := a.judge(v, time.Now())
@@ -206,7 +212,7 @@ func (a *wait) judge(v view, now time.Time) (readiness.Verdict, error) {
 	if err == nil {
 		p, probed, err = a.s.probe()
 	}
-	if _, exited := a.s.exitStatus(); exited {
+	if a.s.ending() {
 		return readiness.Verdict{}, nil // the end of output is on its way
 	} else if err != nil {
 		return readiness.Verdict{}, fmt.Errorf("%w: %w", ErrSessionLost, err)
@@ -303,6 +309,9 @@ func (a *wait) outcome(v view, verdict readiness.Verdict) outcome {
 	s.waited = -1
 	if verdict.Reason == readiness.StdinRead || verdict.Reason == readiness.InferredIdle {
 		s.waited = s.offset
+	}
+	if v.ran {
+		s.untold = false
 	}
 	if out.state == readiness.Prompt && verdict.Reason == readiness.StdinRead {
 		s.screen.Hide(false) // what comes now is nobody's echo

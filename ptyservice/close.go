@@ -54,8 +54,8 @@ func (s *Session) close(ctx context.Context) (Closed, error) {
 		close(c.done)
 		return Closed{Report: c.report, Status: s.Status()}, c.err
 	}
-	<-s.reaped // Terminate has ended the program
-	err := s.term.Close()
+	err := s.term.Close() // ends a program that could not be terminated
+	<-s.reaped
 	<-s.pumped       // Close has unblocked it
 	s.running.Wait() // the end of the program ends what waits for it
 	if err != nil {

@@ -118,6 +118,9 @@ func (s *Session) endPaste() {
 // ctx ends or at the deadline. s.writing is held.
 func (s *Session) write(ctx context.Context, data []byte, deadline time.Time) (int, error) {
 	if err := s.term.SetWriteDeadline(deadline); err != nil {
+		if s.ending() {
+			return 0, errEnding
+		}
 		return 0, fmt.Errorf("%w: %w", ErrSessionLost, err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.term.SetWriteDeadline(time.Unix(1, 0)) }) // the write then returns; nothing else can fail here
@@ -131,8 +134,8 @@ func (s *Session) write(ctx context.Context, data []byte, deadline time.Time) (i
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return n, os.ErrDeadlineExceeded
 	}
-	if _, exited := s.exitStatus(); exited {
-		return n, ErrSessionExited
+	if s.ending() || errors.Is(err, os.ErrProcessDone) || errors.Is(err, os.ErrClosed) {
+		return n, errEnding
 	}
 	return n, fmt.Errorf("%w: %w", ErrSessionLost, err)
 }

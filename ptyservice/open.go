@@ -174,6 +174,7 @@ func (s *Service) start(ctx context.Context, ownerID string, r OpenRequest) (*Op
 		}
 		return nil, s.rollback(session, failed)
 	}
+	_, _ = session.tellDir() // this result tells it
 	return &Opened{Session: session, MOTD: motd, Reason: out.reason, Withheld: withheld}, nil
 }
 

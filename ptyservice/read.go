@@ -105,6 +105,14 @@ func (s *Session) fill(p *Page, from, to int64, forward bool) {
 		p.End = int(last - p.First + 1)
 	}
 	p.Text = string(bytes.TrimSuffix(text[cut:], []byte{'\n'}))
+	p.bound(limit)
+}
+
+// bound cuts a line that is longer than a page may be.
+func (p *Page) bound(limit int) {
+	if len(p.Text) > limit {
+		p.Text, p.Truncated = trimPartial(p.Text[:limit]), true
+	}
 }
 
 // search returns the newest r.Count matching lines as "number: line".
@@ -133,6 +141,7 @@ func (s *Session) search(r ReadRequest) Page {
 	}
 	p.Shown = len(found)
 	p.Text = string(bytes.Join(found, []byte{'\n'}))
+	p.bound(s.service.cfg.MaxReadBytes)
 	return p
 }
 

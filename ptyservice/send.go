@@ -88,6 +88,8 @@ func (s *Session) Begin(r SendRequest) (*Send, error) {
 			err = ErrSessionClosing
 		case s.active != nil:
 			err = ErrSendActive
+		case s.lost != nil:
+			err = fmt.Errorf("%w: %w", ErrSessionLost, s.lost)
 		case s.exited && (r.Text != nil || r.Resize != nil):
 			err = fmt.Errorf("%w (%s)", ErrSessionExited, describeExit(s.exit))
 		default:
@@ -117,7 +119,7 @@ func (snd *Send) Run(ctx context.Context) (Result, error) {
 		}
 	}
 	if snd.r.Text == nil {
-		w := s.watch(watchOptions{since: began, from: s.lastShown(), typedLine: -1, started: s.inCommand()})
+		w := s.watch(watchOptions{since: began, from: s.lastShown(), typedLine: -1, waitsOn: true})
 		defer s.unwatch(w)
 		s.update(func() { snd.following = w })
 		return snd.finish(ctx, w, deadline, began)
@@ -128,25 +130,20 @@ func (snd *Send) Run(ctx context.Context) (Result, error) {
 // typeAndWait is the send with input.
 func (snd *Send) typeAndWait(ctx context.Context, began, deadline time.Time) (Result, error) {
 	s := snd.s
-	before, _, err := s.probe()
-	if err != nil {
-		return Result{}, fmt.Errorf("%w: %w", ErrSessionLost, err)
+	in, err := snd.prepare()
+	var w *watch
+	if err == nil {
+		if w, err = snd.typeText(ctx, in, deadline); w != nil {
+			defer s.unwatch(w)
+		}
 	}
-	s.mu.Lock()
-	modes := s.screen.Modes()
-	s.mu.Unlock()
-	data, typed, err := encode(*snd.r.Text, snd.r.Submit, modes)
-	if err != nil {
-		return Result{}, err
-	}
-	if err := s.checkLines(data, before.Flags); err != nil {
-		return Result{}, err
-	}
-	w, err := snd.typeText(ctx, before, data, typed, deadline)
-	if w != nil {
-		defer s.unwatch(w)
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errEnding): // nothing more can be typed; tell how it ends
+		if w == nil {
+			w = s.watch(watchOptions{since: began, from: s.pos(), typedLine: -1})
+			defer s.unwatch(w)
+		}
+	case err != nil:
 		return Result{}, err
 	}
 	s.update(func() { snd.following = w })
@@ -154,12 +151,56 @@ func (snd *Send) typeAndWait(ctx context.Context, began, deadline time.Time) (Re
 	return snd.finish(ctx, w, deadline, began)
 }
 
+// errEnding is a program that has ended, or is being ended, before or while it
+// was typed to.
+var errEnding = errors.New("the program is ending")
+
+// input is what a send types, and whom it meets.
+type input struct {
+	before backend.Probe
+	data   []byte
+	typed  []string // the lines, whose echo is to be expected
+}
+
+// prepare looks who is in front and makes the bytes to type. It refuses what
+// may not or cannot be typed.
+func (snd *Send) prepare() (in input, err error) {
+	s := snd.s
+	if in.before, _, err = s.probe(); err != nil {
+		if s.ending() {
+			return in, errEnding
+		}
+		return in, fmt.Errorf("%w: %w", ErrSessionLost, err)
+	}
+	s.mu.Lock()
+	modes := s.screen.Modes()
+	s.mu.Unlock()
+	if in.data, in.typed, err = encode(*snd.r.Text, snd.r.Submit, modes); err != nil {
+		return in, err
+	}
+	return in, s.checkLines(in.data, in.before.Flags)
+}
+
+// ending reports a program that has ended or is being ended.
+func (s *Session) ending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.exited || s.closing != nil
+}
+
+// pos returns where output goes now.
+func (s *Session) pos() screen.Pos {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.screen.Pos()
+}
+
 // writeFloor is the least time a write gets, so that timeoutMs 0 still writes
 // what fits.
 const writeFloor = 20 * time.Millisecond
 
 // typeText writes data and begins the watch of what follows.
-func (snd *Send) typeText(ctx context.Context, before backend.Probe, data []byte, typed []string, deadline time.Time) (*watch, error) {
+func (snd *Send) typeText(ctx context.Context, in input, deadline time.Time) (*watch, error) {
 	s := snd.s
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -167,18 +208,18 @@ func (snd *Send) typeText(ctx context.Context, before backend.Probe, data []byte
 	if ctx.Err() != nil {
 		return nil, abortError(ctx)
 	}
-	s.learnPrompt(before.Command)
-	w := snd.open(before, typed)
+	s.learnPrompt(in.before.Command)
+	w := snd.open(in.before, in.typed)
 	if floor := time.Now().Add(writeFloor); deadline.Before(floor) {
 		deadline = floor
 	}
-	n, err := s.write(ctx, data, deadline)
+	n, err := s.write(ctx, in.data, deadline)
 	s.update(func() {
 		s.lastUse = time.Now()
-		s.partial = unfinished(data[:n], s.partial, before.Flags)
+		s.partial = unfinished(in.data[:n], s.partial, in.before.Flags)
 	})
-	if err != nil {
-		err = snd.stopped(ctx, err, n, data)
+	if err != nil && !errors.Is(err, errEnding) {
+		err = snd.stopped(ctx, err, n, in.data)
 	}
 	return w, err
 }
@@ -191,6 +232,7 @@ func (snd *Send) open(before backend.Probe, typed []string) *watch {
 	from, shown := s.screen.Pos(), s.shown
 	atPrompt := before.Own && (s.place == readiness.AtPrompt || s.place == readiness.AtContinuation)
 	snd.missed, snd.missedFrom = s.missed(shown, from), shown.Line
+	s.untold = false // the next status is another command's
 	if atPrompt {
 		// The shell's own echo is no output, up to the mark of the command. A
 		// shell without that mark has its echo recognised by the text.
@@ -320,13 +362,6 @@ func (s *Session) resize(size backend.Size) error {
 func isCommand(text string) bool {
 	text = strings.TrimSpace(text)
 	return text != "" && !strings.HasPrefix(text, "#")
-}
-
-// inCommand reports whether the session's shell runs a command, by its marks.
-func (s *Session) inCommand() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.place == readiness.InCommand
 }
 
 func (s *Session) lastShown() screen.Pos {

@@ -144,7 +144,7 @@ func (s *Service) publish(ctx context.Context, session *Session) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return abortError(ctx)
 	}
 	s.admit(session)
 	return nil

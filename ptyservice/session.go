@@ -45,6 +45,8 @@ type Session struct {
 	replies []byte    // to queries of the program, not yet written
 	place   readiness.Place
 	starts  bool   // the shell marks where commands start
+	status  int    // of the last command
+	untold  bool   // no result has told that status
 	dir     string // by the marks, "" without
 	exited  bool
 	exit    backend.Exit
@@ -108,6 +110,7 @@ func (s *Session) pump() {
 		}
 		if err != nil {
 			s.update(func() {
+				_, _ = s.screen.Write([]byte{0}) // ends an unfinished character; never fails
 				s.drained = true
 				if !errors.Is(err, io.EOF) && s.closing == nil {
 					s.lost = err
@@ -158,6 +161,9 @@ func (s *Session) mark(m screen.Mark) {
 	}
 	switch m.Kind {
 	case screen.PromptStart:
+		if s.place == readiness.InCommand {
+			s.status, s.untold = m.Status, true
+		}
 		s.place, s.dir = readiness.AtPrompt, m.Dir
 	case screen.PromptEnd:
 		if s.place == readiness.InCommand {

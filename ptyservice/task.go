@@ -75,6 +75,14 @@ func (s *Session) StartTask(r SendRequest) (*Task, error) {
 	}
 	snd.background = true
 	t.send = snd
+	if r.Text != nil { // what is refused is refused at once
+		if _, err := snd.prepare(); err != nil && !errors.Is(err, errEnding) {
+			s.update(func() { s.active = nil })
+			s.service.forget(t)
+			cancel(nil)
+			return nil, err
+		}
+	}
 	s.running.Add(1)
 	go t.run(ctx) // ends with its send: when the command ends, by Kill, or when the session closes, which waits for it
 	return t, nil

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ptykeep/ptykeep/ptyservice/screen"
+	"github.com/ptykeep/ptykeep/readiness"
 )
 
 // watch is what has come since a write: evidence from before it never counts.
@@ -29,14 +30,14 @@ type watchOptions struct {
 	typedLine int64
 	starting  bool
 	line      bool
-	started   bool // a command runs that was started before
+	waitsOn   bool // for a command that was started before
 }
 
 // watch begins to follow the output, from o.from on also what has come already.
 // Whoever calls it must call unwatch.
 func (s *Session) watch(o watchOptions) *watch {
 	w := &watch{
-		since: o.since, typedLine: o.typedLine, starting: o.starting, line: o.line, started: o.started,
+		since: o.since, typedLine: o.typedLine, starting: o.starting, line: o.line,
 		text: newCollector(o.from, s.service.cfg.MaxReadBytes, o.echo),
 	}
 	s.update(func() {
@@ -47,6 +48,10 @@ func (s *Session) watch(o watchOptions) *watch {
 			return !l.Live
 		})
 		w.output = w.starting && s.offset > 0
+		if o.waitsOn {
+			w.started = s.place == readiness.InCommand
+			w.ran, w.exitCode = s.untold, s.status // it may have ended between two calls
+		}
 		s.watches = append(s.watches, w)
 	})
 	return w

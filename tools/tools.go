@@ -173,6 +173,9 @@ var codes = []struct {
 	{ptyservice.ErrNoTask, "NO_TASK", "tasks go with their session"},
 	{errBackgroundDisabled, "BACKGROUND_DISABLED", "call without run_in_background"},
 	{ptyservice.ErrAborted, "ABORTED", ""},
+	{ptyservice.ErrCancelled, "ABORTED", ""},
+	{ptyservice.ErrDetached, "ABORTED", ""},
+	{ptyservice.ErrGone, "ABORTED", ""},
 }
 
 // codeOf returns the code, the message and the hint of an error.
