@@ -154,7 +154,7 @@ func closeAct(s *stage) error {
 		return err
 	}
 	err = s.steps(
-		step{wait: "stdin_read", foreground: "prompt"}, // no text: wait on
+		step{wait: "stdin_read", foreground: "prompt", exit: 130}, // no text: wait on; 130 is 128+SIGINT
 		step{text: "sleep 601 & nohup sleep 602 >/dev/null 2>&1 & (sleep 603 &) ; echo started", wait: "stdin_read", contains: "started"},
 	)
 	if err != nil {

@@ -193,7 +193,7 @@ func matches(ts *testscript.TestScript, neg bool, what, pattern, got string) {
 	re, err := regexp.Compile(`\A(?s:` + pattern + `)\z`)
 	ts.Check(err)
 	if re.MatchString(got) == neg {
-		ts.Fatalf("%s is %q, wanted a match of %s: %v", what, got, pattern, !neg)
+		ts.Fatalf("%s is %q, wanted a match of %s: %v", what, shorten(got), shorten(pattern), !neg)
 	}
 }
 
