@@ -90,8 +90,7 @@ type wait struct {
 }
 
 // await waits until the terminal is ready, until matches, the deadline passes
-// or ctx ends. Then the error is abortError(ctx), and the outcome still tells
-// what is known.
+// or ctx ends; then the error is abortError(ctx).
 func (s *Session) await(ctx context.Context, w *watch, o waitOptions) (outcome, error) {
 	a := &wait{s: s, w: w, o: o, offset: -1, seen: -1}
 	for {
@@ -103,7 +102,7 @@ func (s *Session) await(ctx context.Context, w *watch, o waitOptions) (outcome, 
 			return outcome{}, fmt.Errorf("%w: %w", ErrSessionLost, v.lost)
 		}
 		if ctx.Err() != nil {
-			return a.outcome(v, readiness.Verdict{}), abortError(ctx)
+			return outcome{}, abortError(ctx)
 		}
 		now := time.Now()
 		a.pacing(v, now)
@@ -120,7 +119,7 @@ func (s *Session) await(ctx context.Context, w *watch, o waitOptions) (outcome, 
 				verdict.Reason = ""
 			}
 			if verdict.Reason != "" {
-				fresh, same := a.drain(ctx, v)
+				fresh, same := a.settle(ctx, v)
 				if out, done := a.ended(fresh); done {
 					return out, nil
 				}
@@ -159,16 +158,18 @@ const matchWindow = 64 << 10
 
 func (a *wait) matches() bool {
 	a.s.mu.Lock()
-	e := a.s.current(a.w)
+	text := a.w.past + a.s.current(a.w).text()
 	a.s.mu.Unlock()
-	text := e.text()
-	if text == "" {
-		return false // nothing came out yet
-	}
+	// Without text nothing came out yet.
+	return text != "" && a.o.until.MatchString(tailOf(text))
+}
+
+// tailOf returns what of text is matched against.
+func tailOf(text string) string {
 	if len(text) > matchWindow {
 		text = trimBroken(text[len(text)-matchWindow:])
 	}
-	return a.o.until.MatchString(text)
+	return text
 }
 
 // pacing moves the next look after output.
@@ -244,15 +245,9 @@ func (a *wait) shown(v view) {
 	}
 }
 
-// drainBytes bounds the wait for output that was written before a verdict: more
-// than the kernel holds of a terminal's output (64 KiB and a line discipline's
-// buffer). What comes beyond was written later, by something else that keeps
-// printing.
-const drainBytes = 256 << 10
-
-// drain waits until everything has been taken that the program wrote before it
-// went to sleep, and reports whether that changed anything.
-func (a *wait) drain(ctx context.Context, v view) (view, bool) {
+// settle waits until everything has been taken that the program wrote before it
+// went to sleep, and reports whether nothing new came.
+func (a *wait) settle(ctx context.Context, v view) (view, bool) {
 	before := v.offset
 	a.s.drain(ctx)
 	v = a.s.look(a.w)
@@ -296,14 +291,19 @@ func (a *wait) outcome(v view, verdict readiness.Verdict) outcome {
 	}
 	out := outcome{reason: verdict.Reason, state: verdict.State, evidence: verdict.Evidence, probe: f.Now, view: v}
 	s := a.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out.excerpt = s.current(a.w)
-	if a.w.line && !v.fresh && out.state == readiness.Prompt {
+	s.update(func() { s.conclude(a.w, v, verdict, &out) })
+	return out
+}
+
+// conclude takes the text of a result, and remembers what it tells. s.mu is held.
+func (s *Session) conclude(w *watch, v view, verdict readiness.Verdict, out *outcome) {
+	out.excerpt = s.current(w)
+	w.told = true
+	if w.line && !v.fresh && out.state == readiness.Prompt {
 		// No command ran and no prompt came: the line is still being edited,
 		// perhaps because the shell did not accept it (fish).
 		out.state = readiness.WaitingInput
-		out.excerpt = s.edited(a.w)
+		out.excerpt = s.edited(w)
 	}
 	s.shown = s.screen.Pos()
 	s.waited = -1
@@ -316,7 +316,6 @@ func (a *wait) outcome(v view, verdict readiness.Verdict) outcome {
 	if out.state == readiness.Prompt && verdict.Reason == readiness.StdinRead {
 		s.screen.Hide(false) // what comes now is nobody's echo
 	}
-	return out
 }
 
 // unread reports whether input waits that no program has read.
@@ -335,6 +334,12 @@ func (s *Session) probe() (backend.Probe, bool, error) {
 	}
 	return backend.Probe{}, false, nil
 }
+
+// drainBytes bounds the wait for output that was written before a moment: more
+// than the kernel holds of a terminal's output (64 KiB and a line discipline's
+// buffer). What comes beyond was written later, by something else that keeps
+// printing.
+const drainBytes = 256 << 10
 
 // drain waits until all output has been taken that was written before the call.
 // It ends, since pump takes what is there without waiting for anybody.

@@ -25,15 +25,12 @@ type Closed struct {
 // close leaves it as it is, and a further call tries again; the error is then a
 // *CleanupError. It is not abandoned when ctx ends: half a teardown helps nobody.
 func (s *Session) Close(ctx context.Context) (Closed, error) {
-	c, err := s.close(context.WithoutCancel(ctx))
-	if err == nil && c.Killed {
-		s.service.remove(s)
-	}
-	return c, err
+	return s.close(context.WithoutCancel(ctx), s.service.remove)
 }
 
-// close is Close without the service's tables.
-func (s *Session) close(ctx context.Context) (Closed, error) {
+// close is Close; forget is called once the session is gone, before whoever
+// joined is told.
+func (s *Session) close(ctx context.Context, forget func(*Session)) (Closed, error) {
 	c := &closing{done: make(chan struct{})}
 	var other *closing
 	s.update(func() {
@@ -61,6 +58,7 @@ func (s *Session) close(ctx context.Context) (Closed, error) {
 	if err != nil {
 		s.log.Warn("closing the terminal", "error", err)
 	}
+	forget(s)
 	close(c.done)
 	return Closed{Killed: true, Status: s.Status(), Report: c.report}, nil
 }

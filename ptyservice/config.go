@@ -66,8 +66,7 @@ func DefaultConfig() Config {
 		Timeout: 30 * time.Second, DisposeGrace: 3 * time.Second,
 		MaxSessions:   64,
 		WorkspaceRoot: root,
-		// The confined modes come with their own issue; until then this is the
-		// only one that works, and so the default.
+		// The only mode that works: nothing confines yet.
 		SandboxMode: FullAccess,
 	}
 }
@@ -176,9 +175,15 @@ func (c Config) limits() readiness.Limits {
 }
 
 // shell returns the program to run as the user's shell, with its arguments.
-func (c Config) shell() []string {
+func (c Config) shell(environ []string) []string {
 	path := c.Shell
-	for _, p := range []string{os.Getenv("SHELL"), "/bin/bash"} {
+	preferred := ""
+	for _, kv := range environ {
+		if value, ok := strings.CutPrefix(kv, "SHELL="); ok {
+			preferred = value
+		}
+	}
+	for _, p := range []string{preferred, "/bin/bash"} {
 		if path == "" && p != "" && executable(p) == nil {
 			path = p
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -94,14 +93,6 @@ func (s *Session) tellDir() (string, bool) {
 	return dir, changed
 }
 
-// visibleScreen is the text of the shown screen.
-func (s *Session) visibleScreen() Excerpt {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rows := s.screen.Snapshot().Rows
-	return Excerpt{Head: strings.TrimRight(strings.Join(rows, "\n"), "\n")}
-}
-
 // Signal sends sig to the foreground process group and returns the group.
 func (s *Session) Signal(sig syscall.Signal) (int, error) {
 	s.mu.Lock()
@@ -119,7 +110,9 @@ func (s *Session) Signal(sig syscall.Signal) (int, error) {
 	}
 	pgid, err := t.Signal(sig)
 	if err == nil {
-		s.update(func() { s.partial = 0 }) // a line under way is flushed with it (termios(3), NOFLSH)
+		// A line under way is flushed with it (termios(3), NOFLSH), and who asked
+		// for a reply may be gone before it is read: the shell would get it.
+		s.update(func() { s.partial, s.mute = 0, time.Now().Add(muteTime) })
 	}
 	switch {
 	case errors.Is(err, backend.ErrOwnProgram):

@@ -30,12 +30,12 @@ func encode(text string, submit bool, m screen.Modes) (data []byte, typed []stri
 	if !submit {
 		return []byte(text), []string{text}, nil
 	}
+	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if i := strings.IndexFunc(text, control); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(text[i:])
-		return nil, nil, fmt.Errorf("%w: text: control character %q at byte %d; submit: false writes text as it is, terminal_signal interrupts",
+		return nil, nil, fmt.Errorf("%w: text: control character %q at byte %d; use keys (C-c, Escape, ...), or submit: false, which writes text as it is",
 			ErrInvalid, r, i)
 	}
-	text = strings.ReplaceAll(text, "\r\n", "\n")
 	typed = strings.Split(text, "\n")
 	if m.BracketedPaste && strings.ContainsAny(text, "\n\t") {
 		return []byte(pasteStart + strings.TrimSuffix(text, "\n") + pasteEnd + enter), typed, nil
@@ -43,9 +43,107 @@ func encode(text string, submit bool, m screen.Modes) (data []byte, typed []stri
 	return []byte(strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", enter) + enter), typed, nil
 }
 
-// control reports what is a key rather than text. A lone CR is one, too.
+// encodeKeys turns key names into pieces to write. An Escape ends a piece: with
+// what follows in the same burst it would be taken for a Meta key or a sequence.
+func encodeKeys(names []string, m screen.Modes, erase byte) (pieces [][]byte, err error) {
+	var piece []byte
+	for _, name := range names {
+		b, err := screen.EncodeKey(name, m, erase)
+		if err != nil {
+			return nil, fmt.Errorf("%w: keys: %w", ErrInvalid, err)
+		}
+		piece = append(piece, b...)
+		if string(b) == esc {
+			pieces, piece = append(pieces, piece), nil
+		}
+	}
+	if len(piece) > 0 {
+		pieces = append(pieces, piece)
+	}
+	return pieces, nil
+}
+
+const esc = "\x1b"
+
+// pause is what lies between two pieces of input.
+type pause uint8
+
+const (
+	// afterEscape: programs wait 10 to 50 ms for the rest of a sequence that an
+	// Escape may begin (vim's ttimeoutlen, curses' ESCDELAY is longer but for
+	// sequences it knows).
+	afterEscape pause = iota
+	// afterPaste: some programs take an Enter that comes with the end of a
+	// paste for its last line (Python 3.14). It waits until the paste was read
+	// and nothing was drawn for a moment.
+	afterPaste
+)
+
+const (
+	escapePause = 60 * time.Millisecond
+	pasteQuiet  = 20 * time.Millisecond
+	pasteLimit  = 500 * time.Millisecond // of all the waiting after a paste; a guess
+)
+
+// rest waits before a piece of input: between pieces as p says, and before the
+// first until an Escape that was typed last stands alone.
+func (s *Session) rest(ctx context.Context, p pause, between bool) {
+	s.mu.Lock()
+	until := s.escape.Add(escapePause)
+	s.mu.Unlock()
+	if between && p == afterPaste {
+		s.afterPaste(ctx)
+		return
+	}
+	sleep(ctx, time.Until(until))
+}
+
+func (s *Session) afterPaste(ctx context.Context) {
+	end := time.Now().Add(pasteLimit)
+	for time.Now().Before(end) && ctx.Err() == nil {
+		waiting, err := s.unread()
+		s.mu.Lock()
+		quiet := time.Since(s.lastOut)
+		s.mu.Unlock()
+		if err != nil || !waiting && quiet >= pasteQuiet {
+			return
+		}
+		sleep(ctx, max(pasteQuiet-quiet, time.Millisecond))
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// muteTime is how long queries stay unanswered after an interrupt: a program
+// that is gone by then would leave the answer to the shell. A guess.
+const muteTime = 200 * time.Millisecond
+
+// wrote notes what was typed. s.mu is held.
+func (s *Session) wrote(data []byte, f backend.Flags) {
+	now := time.Now()
+	s.lastUse, s.escape = now, time.Time{}
+	s.partial = unfinished(data, s.partial, f)
+	if bytes.HasSuffix(data, []byte(esc)) {
+		s.escape = now
+	}
+	if f.Signals && bytes.ContainsAny(data, "\x03\x1a\x1c") { // VINTR, VSUSP, VQUIT as they are by default
+		s.mute = now.Add(muteTime)
+	}
+}
+
+// control reports what is a key rather than text.
 func control(r rune) bool {
-	return r < 0x20 && r != '\n' && r != '\t' && r != '\r' || r == 0x7f || r >= 0x80 && r < 0xa0
+	return r < 0x20 && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0
 }
 
 // checkLines refuses a line that canonical mode would cut: the kernel keeps
@@ -60,7 +158,7 @@ func (s *Session) checkLines(data []byte, f backend.Flags) error {
 	s.mu.Lock()
 	queued = max(queued, s.partial)
 	s.mu.Unlock()
-	for i, line := range bytes.FieldsFunc(data, lineEnd) {
+	for i, line := range bytes.Split(bytes.ReplaceAll(data, []byte{'\r'}, []byte{'\n'}), []byte{'\n'}) {
 		n := len(line)
 		if i == 0 {
 			n += queued
@@ -71,8 +169,6 @@ func (s *Session) checkLines(data []byte, f backend.Flags) error {
 	}
 	return nil
 }
-
-func lineEnd(r rune) bool { return r == '\r' || r == '\n' }
 
 // unfinished is how much of a line waits without its end after data was typed
 // on top of earlier bytes. The kernel does not tell: a line without its end is
@@ -110,7 +206,7 @@ func (s *Session) endPaste() {
 		if waiting, err := s.unread(); err != nil || !waiting {
 			return
 		}
-		time.Sleep(time.Millisecond)
+		sleep(context.Background(), time.Millisecond)
 	}
 }
 
@@ -123,9 +219,15 @@ func (s *Session) write(ctx context.Context, data []byte, deadline time.Time) (i
 		}
 		return 0, fmt.Errorf("%w: %w", ErrSessionLost, err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = s.term.SetWriteDeadline(time.Unix(1, 0)) }) // the write then returns; nothing else can fail here
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		_ = s.term.SetWriteDeadline(time.Unix(1, 0)) // the write then returns; nothing else can fail here
+	})
 	n, err := s.term.Write(data)
-	stop()
+	if !stop() {
+		<-done // or it would end the next write
+	}
 	switch {
 	case err == nil:
 		return n, nil
@@ -166,8 +268,8 @@ func (s *Session) queued() int {
 }
 
 const (
-	maxReplies   = 4096                   // bytes of replies that may wait for a text to be written
-	replyTimeout = 100 * time.Millisecond // a program that asks is about to read
+	maxReplies   = 4096             // bytes of replies that may wait for a text to be written
+	replyTimeout = time.Millisecond // a guess: there is room at once, or the program does not read; pump waits for no longer
 )
 
 // reply writes the answers to queries. While a text is being written they wait,

@@ -135,14 +135,14 @@ func checkSize(cols, rows int) error {
 // start brings a session up, or leaves nothing of it.
 func (s *Service) start(ctx context.Context, ownerID string, r OpenRequest) (*Opened, error) {
 	began := time.Now()
-	tag := random(26)
+	tag := newNonce() // marks what descends from this session
 	env, withheld := environ(s.environ, s.cfg, r.Env, tag)
 	spec := backend.Spec{
 		Name: newID("pty-"), Argv: slices.Clone(r.Command), Dir: r.Dir, Env: env,
 		Size: backend.Size{Cols: r.Cols, Rows: r.Rows}, Grace: s.cfg.DisposeGrace,
 	}
 	if r.Command == nil {
-		spec.Argv = s.cfg.shell()
+		spec.Argv = s.cfg.shell(s.environ)
 		if s.cfg.ShellIntegration {
 			spec.Nonce = newNonce()
 		}
@@ -204,7 +204,7 @@ func (s *Service) startError(ctx context.Context, spec backend.Spec, err error) 
 // rollback closes a session that nobody will see and returns err. If that
 // fails the session is kept for the disposal of its owner to try again.
 func (s *Service) rollback(session *Session, err error) error {
-	if _, closeErr := session.close(context.Background()); closeErr != nil {
+	if _, closeErr := session.close(context.Background(), func(*Session) {}); closeErr != nil {
 		s.log.Error("rolling back a session", "session", session.id, "error", closeErr)
 		session.name = "" // becomes free; nobody else knows the session yet
 		s.mu.Lock()

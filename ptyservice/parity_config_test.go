@@ -27,7 +27,7 @@ func TestShellOfATerminal(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("SHELL", test.env)
 			c := Config{Shell: test.shell, ShellArgs: test.args}
-			if got := c.shell(); !slices.Equal(got, test.want) {
+			if got := c.shell(os.Environ()); !slices.Equal(got, test.want) {
 				t.Errorf("got %q, want %q, SHELL %q, config %q %q", got, test.want, test.env, test.shell, test.args)
 			}
 		})

@@ -191,8 +191,8 @@ func (s *storm) invariants(x *Session) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	// A session that is listed is open: nobody but a send follows it.
-	if len(x.watches) > 1 || len(x.watches) == 1 && x.active == nil {
-		s.t.Errorf("%d sends wait, slot taken: %v", len(x.watches), x.active != nil)
+	if len(x.watches) > 1 || len(x.watches) == 1 && !x.sending {
+		s.t.Errorf("%d sends wait, slot taken: %v", len(x.watches), x.sending)
 	}
 }
 

@@ -27,7 +27,7 @@ type Page struct {
 	Truncated  bool  // lines were lost to retention, or cut to fit
 }
 
-// Bounds of a page.
+// MaxCount is the most lines of a page.
 const MaxCount = 10000
 
 // Read returns a page. It types nothing, and works while a send is active and

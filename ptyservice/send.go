@@ -18,12 +18,16 @@ import (
 
 // SendRequest is one terminal_send.
 type SendRequest struct {
-	Text    *string // nil: type nothing, wait on
-	Submit  bool    // press Enter after the text
+	Text    *string  // nil: type nothing, wait on
+	Submit  bool     // press Enter after the text
+	Keys    []string // instead of text: names of keys (screen.EncodeKey)
 	Until   *regexp.Regexp
 	Resize  *backend.Size
 	Timeout *time.Duration // nil = configured
 }
+
+// types reports whether the send types anything.
+func (r SendRequest) types() bool { return r.Text != nil || len(r.Keys) > 0 }
 
 // Result is what came of a send.
 type Result struct {
@@ -38,6 +42,7 @@ type Result struct {
 	MissedFrom int64  // number of the first of them
 	Unread     int    // bytes of input that no program has read
 	Elapsed    time.Duration
+	Screen     *screen.Snapshot // what is shown, when a full-screen program is in front
 }
 
 // Status says whether the session's own program runs.
@@ -71,8 +76,10 @@ type Send struct {
 
 // Begin takes the send slot. It does nothing else, so that callers that come
 // in the order of their requests get it in that order.
-func (s *Session) Begin(r SendRequest) (*Send, error) {
-	snd := &Send{s: s, r: r, timeout: s.service.cfg.Timeout}
+func (s *Session) Begin(r SendRequest) (*Send, error) { return s.begin(r, false) }
+
+func (s *Session) begin(r SendRequest, background bool) (*Send, error) {
+	snd := &Send{s: s, r: r, timeout: s.service.cfg.Timeout, background: background}
 	if r.Timeout != nil {
 		snd.timeout = *r.Timeout
 	}
@@ -86,14 +93,17 @@ func (s *Session) Begin(r SendRequest) (*Send, error) {
 		switch {
 		case s.closing != nil:
 			err = ErrSessionClosing
-		case s.active != nil:
+		case s.sending:
 			err = ErrSendActive
 		case s.lost != nil:
 			err = fmt.Errorf("%w: %w", ErrSessionLost, s.lost)
-		case s.exited && (r.Text != nil || r.Resize != nil):
+		case s.exited && (r.types() || r.Resize != nil):
 			err = fmt.Errorf("%w (%s)", ErrSessionExited, describeExit(s.exit))
 		default:
-			s.active = snd
+			s.sending = true
+			if background {
+				s.running.Add(1)
+			}
 		}
 	})
 	if err != nil {
@@ -107,7 +117,7 @@ func (s *Session) Begin(r SendRequest) (*Send, error) {
 // ErrAborted with the cause of ctx, and what that cause asks for is done.
 func (snd *Send) Run(ctx context.Context) (Result, error) {
 	s := snd.s
-	defer s.update(func() { s.active = nil })
+	defer s.update(func() { s.sending = false })
 	began := time.Now()
 	deadline := began.Add(snd.timeout)
 	if snd.background && snd.r.Timeout == nil {
@@ -118,7 +128,7 @@ func (snd *Send) Run(ctx context.Context) (Result, error) {
 			return Result{}, err
 		}
 	}
-	if snd.r.Text == nil {
+	if !snd.r.types() {
 		w := s.watch(watchOptions{since: began, from: s.lastShown(), typedLine: -1, waitsOn: true})
 		defer s.unwatch(w)
 		s.update(func() { snd.following = w })
@@ -136,6 +146,7 @@ func (snd *Send) typeAndWait(ctx context.Context, began, deadline time.Time) (Re
 		if w, err = snd.typeText(ctx, in, deadline); w != nil {
 			defer s.unwatch(w)
 		}
+		s.reply() // to queries that came while the text was written
 	}
 	switch {
 	case errors.Is(err, errEnding): // nothing more can be typed; tell how it ends
@@ -147,7 +158,6 @@ func (snd *Send) typeAndWait(ctx context.Context, began, deadline time.Time) (Re
 		return Result{}, err
 	}
 	s.update(func() { snd.following = w })
-	s.reply() // to queries that came while the text was written
 	return snd.finish(ctx, w, deadline, began)
 }
 
@@ -158,7 +168,8 @@ var errEnding = errors.New("the program is ending")
 // input is what a send types, and whom it meets.
 type input struct {
 	before backend.Probe
-	data   []byte
+	pieces [][]byte // written with a pause between them
+	pause  pause
 	typed  []string // the lines, whose echo is to be expected
 }
 
@@ -175,10 +186,21 @@ func (snd *Send) prepare() (in input, err error) {
 	s.mu.Lock()
 	modes := s.screen.Modes()
 	s.mu.Unlock()
-	if in.data, in.typed, err = encode(*snd.r.Text, snd.r.Submit, modes); err != nil {
+	if snd.r.Text == nil {
+		in.pause = afterEscape
+		in.pieces, err = encodeKeys(snd.r.Keys, modes, in.before.Flags.Erase)
 		return in, err
 	}
-	return in, s.checkLines(in.data, in.before.Flags)
+	data, typed, err := encode(*snd.r.Text, snd.r.Submit, modes)
+	if err != nil {
+		return in, err
+	}
+	in.typed = typed
+	in.pieces, in.pause = [][]byte{data}, afterPaste
+	if paste, ok := bytes.CutSuffix(data, []byte(pasteEnd+enter)); ok && !in.before.Own {
+		in.pieces = [][]byte{append(bytes.Clone(paste), pasteEnd...), []byte(enter)}
+	}
+	return in, s.checkLines(data, in.before.Flags)
 }
 
 // ending reports a program that has ended or is being ended.
@@ -209,50 +231,56 @@ func (snd *Send) typeText(ctx context.Context, in input, deadline time.Time) (*w
 		return nil, abortError(ctx)
 	}
 	s.learnPrompt(in.before.Command)
-	w := snd.open(in.before, in.typed)
-	if floor := time.Now().Add(writeFloor); deadline.Before(floor) {
-		deadline = floor
+	w := snd.follow(in.before, in.typed)
+	for i, piece := range in.pieces {
+		s.rest(ctx, in.pause, i > 0)
+		if floor := time.Now().Add(writeFloor); deadline.Before(floor) {
+			deadline = floor
+		}
+		n, err := s.write(ctx, piece, deadline)
+		s.update(func() { s.wrote(piece[:n], in.before.Flags) })
+		if errors.Is(err, errEnding) {
+			return w, err
+		} else if err != nil {
+			return w, snd.stopped(ctx, err, n, piece)
+		}
 	}
-	n, err := s.write(ctx, in.data, deadline)
-	s.update(func() {
-		s.lastUse = time.Now()
-		s.partial = unfinished(in.data[:n], s.partial, in.before.Flags)
-	})
-	if err != nil && !errors.Is(err, errEnding) {
-		err = snd.stopped(ctx, err, n, in.data)
-	}
-	return w, err
+	return w, nil
 }
 
-// open begins the watch of a write that is about to happen, and counts the
+// follow begins the watch of a write that is about to happen, and counts the
 // lines that came since the last result.
-func (snd *Send) open(before backend.Probe, typed []string) *watch {
+func (snd *Send) follow(before backend.Probe, typed []string) *watch {
 	s := snd.s
-	s.mu.Lock()
-	from, shown := s.screen.Pos(), s.shown
-	atPrompt := before.Own && (s.place == readiness.AtPrompt || s.place == readiness.AtContinuation)
-	snd.missed, snd.missedFrom = s.missed(shown, from), shown.Line
-	s.untold = false // the next status is another command's
-	if atPrompt {
+	submits := snd.r.Text != nil && snd.r.Submit
+	var from screen.Pos
+	var atPrompt bool
+	s.update(func() {
+		from = s.screen.Pos()
+		atPrompt = before.Own && (s.place == readiness.AtPrompt || s.place == readiness.AtContinuation)
+		snd.missed, snd.missedFrom = s.missed(s.shown, from), s.shown.Line
+		s.untold = false // the next status is another command's
+		if !atPrompt {
+			return
+		}
 		// The shell's own echo is no output, up to the mark of the command. A
 		// shell without that mark has its echo recognised by the text.
 		s.screen.Hide(s.starts)
 		if s.starts {
 			typed = nil
-		} else if snd.r.Submit {
+		} else if submits {
 			s.place = readiness.InCommand // nobody else will say so
 		}
-	}
-	s.mu.Unlock()
-	if !before.Flags.Canonical && !atPrompt && !snd.r.Submit {
+	})
+	if !before.Flags.Canonical && !atPrompt && !submits {
 		typed = nil // keys for a full screen have no echo to speak of
 	}
 	line := int64(-1)
-	if snd.r.Submit {
+	if submits {
 		line = from.Line
 	}
 	return s.watch(watchOptions{since: time.Now(), from: from, echo: typed, typedLine: line,
-		line: atPrompt && snd.r.Submit && isCommand(*snd.r.Text)})
+		line: atPrompt && submits && isCommand(*snd.r.Text)})
 }
 
 // missed counts the lines of output between two places. s.mu is held.
@@ -283,9 +311,11 @@ func (snd *Send) finish(ctx context.Context, w *watch, deadline, began time.Time
 	s := snd.s
 	out, err := s.await(ctx, w, waitOptions{deadline: deadline, until: snd.r.Until, background: snd.background})
 	if errors.Is(err, ErrAborted) {
-		err = errors.Join(err, snd.abort(ctx))
+		aborted := snd.abort(ctx)
+		err = errors.Join(err, aborted)
 		if errors.Is(context.Cause(ctx), errKilled) { // tell how it ended
 			out, err = s.await(context.WithoutCancel(ctx), w, waitOptions{deadline: time.Now().Add(killSettle)})
+			err = errors.Join(err, aborted)
 		}
 	}
 	if err != nil {
@@ -300,7 +330,9 @@ func (snd *Send) finish(ctx context.Context, w *watch, deadline, began time.Time
 		r.ExitCode = &out.view.exitCode
 	}
 	if out.state == readiness.Fullscreen {
-		r.Viewport = s.visibleScreen()
+		shown := s.Screen()
+		r.Screen = &shown
+		r.Viewport = Excerpt{Head: strings.TrimRight(strings.Join(shown.Rows, "\n"), "\n")}
 	}
 	r.Dir, r.DirChanged = s.tellDir()
 	return r, nil
@@ -309,7 +341,7 @@ func (snd *Send) finish(ctx context.Context, w *watch, deadline, began time.Time
 // abort does what the end of ctx asks for, after the text was written.
 func (snd *Send) abort(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	if errors.Is(cause, ErrDetached) || errors.Is(cause, ErrGone) || snd.r.Text == nil {
+	if errors.Is(cause, ErrDetached) || errors.Is(cause, ErrGone) || !snd.r.types() && !errors.Is(cause, errKilled) {
 		return nil
 	}
 	s := snd.s

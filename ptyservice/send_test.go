@@ -441,3 +441,91 @@ func TestLineThatTheShellDoesNotTakeIsShown(t *testing.T) {
 		}
 	})
 }
+
+func TestKeysAreEncodedForTheModes(t *testing.T) {
+	for _, test := range []struct {
+		modes string
+		keys  []string
+		want  string
+	}{
+		{"", []string{"Up", "C-c", "M-x", "é"}, "\x1b[A\x03\x1bxé"},
+		{"\x1b[?1h", []string{"Up", "Home"}, "\x1bOA\x1bOH"},
+		{"", []string{"BSpace"}, "\x7f"},
+	} {
+		bubble(t, func(r *rig) {
+			s, sh := r.open("")
+			sh.Emit(test.modes)
+			synctest.Wait()
+			if _, err := run(r.t.Context(), s, SendRequest{Keys: test.keys, Timeout: after(0)}); err != nil {
+				r.t.Fatal(err)
+			}
+			if sh.Written() != test.want {
+				r.t.Errorf("%v: typed %q, want %q", test.keys, sh.Written(), test.want)
+			}
+		})
+	}
+}
+
+func TestUnknownKeyTypesNothing(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s, sh := r.open("")
+		_, err := run(r.t.Context(), s, SendRequest{Keys: []string{"a", "Foo"}})
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "Foo") || sh.Written() != "" {
+			r.t.Errorf("error %v, typed %q", err, sh.Written())
+		}
+	})
+}
+
+func TestEscapeStandsAlone(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s, sh := r.open("")
+		var at []time.Time
+		sh.OnWrite(func([]byte) { at = append(at, time.Now()) })
+		for _, keys := range [][]string{{"Escape", "b"}, {"Escape"}, {"b"}} {
+			if _, err := run(r.t.Context(), s, SendRequest{Keys: keys, Timeout: after(0)}); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		if len(at) != 4 || at[1].Sub(at[0]) < 50*time.Millisecond || at[3].Sub(at[2]) < 50*time.Millisecond {
+			r.t.Errorf("written at %v; an Escape has to stand alone, in one call and in two", at)
+		}
+	})
+}
+
+func TestEnterIsApartFromAPasteToAnotherProgram(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s, sh := r.open("")
+		sh.Emit("\x1b[?2004h")
+		sh.UpdateProbe(func(p *backend.Probe) { p.Own, p.Command, p.PGID = false, "python3", 300 })
+		synctest.Wait()
+		var writes []string
+		sh.OnWrite(func(p []byte) { writes = append(writes, string(p)) })
+		text := "print(1)\nprint(2)"
+		if _, err := run(r.t.Context(), s, SendRequest{Text: &text, Submit: true, Timeout: after(time.Second)}); err != nil {
+			r.t.Fatal(err)
+		}
+		if len(writes) != 2 || writes[1] != "\r" {
+			r.t.Errorf("wrote %q, want the paste and then Enter", writes)
+		}
+	})
+}
+
+func TestQueriesAfterAnInterruptStayUnanswered(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s, sh := r.open("")
+		if _, err := s.Signal(syscall.SIGINT); err != nil {
+			r.t.Fatal(err)
+		}
+		sh.Emit("\x1b[6n")
+		synctest.Wait()
+		if sh.Written() != "" {
+			r.t.Errorf("answered %q to whoever reads next", sh.Written())
+		}
+		time.Sleep(muteTime + time.Millisecond)
+		sh.Emit("\x1b[6n")
+		synctest.Wait()
+		if sh.Written() == "" {
+			r.t.Error("no answer later on")
+		}
+	})
+}

@@ -19,14 +19,14 @@ type Session struct {
 	service *Service
 	id      string
 	owner   string
-	name    string
+	name    string // "" also once rollback failed: it is free then; set before anybody else has the session
 	typ     string
 	command bool // it runs a program that was asked for, not the user's shell
 	term    backend.Terminal
 	log     *slog.Logger
 	pumped  chan struct{}  // closed when pump has ended
 	reaped  chan struct{}  // closed when reap has ended
-	running sync.WaitGroup // tasks
+	running sync.WaitGroup // tasks; counted up under mu, where closing is looked at
 
 	// writing is held by whoever writes to the terminal, for as long as one
 	// text takes, so that nothing comes between its bytes. It is taken before
@@ -53,12 +53,14 @@ type Session struct {
 	drained bool  // no output can come any more
 	lost    error // reading failed
 
-	active  *Send           // holds the send slot
+	sending bool            // the send slot is taken
 	watches []*watch        // who follows the output: a send, an open
 	shown   screen.Pos      // where the last result ended
 	told    string          // the directory that the last result knew
 	prompts map[string]bool // program and row at which input was typed
 	waited  int64           // output when the last result said that the program waits; -1 when it did not
+	mute    time.Time       // no query is answered before
+	escape  time.Time       // when an Escape was the last that was typed; else zero
 	partial int             // bytes of a line that was typed without its end, to a program that reads by lines
 	closing *closing        // a close that is under way or done
 }
@@ -99,7 +101,8 @@ func (s *Session) update(change func()) {
 	s.wake = make(chan struct{})
 }
 
-// pump reads until the end of output. It never waits for a consumer.
+// pump reads until the end of output. It waits for nobody but, for replyTimeout,
+// a program that asks the terminal something and does not read.
 func (s *Session) pump() {
 	defer close(s.pumped)
 	buf := make([]byte, 64<<10)
@@ -141,7 +144,7 @@ func (s *Session) take(p []byte) {
 		for _, w := range s.watches {
 			w.output = true
 		}
-		if r := s.screen.Replies(); len(r) > 0 && len(s.replies) < maxReplies {
+		if r := s.screen.Replies(); len(r) > 0 && len(s.replies) < maxReplies && now.After(s.mute) {
 			s.replies = append(s.replies, r...)
 			replies = true
 		}

@@ -67,39 +67,36 @@ func (s *Session) StartTask(r SendRequest) (*Task, error) {
 		cancel(nil)
 		return nil, err
 	}
-	snd, err := s.Begin(r)
+	snd, err := s.begin(r, true)
+	if err == nil && r.types() { // what is refused is refused at once
+		if _, err = snd.prepare(); errors.Is(err, errEnding) {
+			err = nil // its result tells how it ends
+		}
+		if err != nil {
+			s.update(func() { s.sending = false })
+			s.running.Done()
+		}
+	}
 	if err != nil {
 		s.service.forget(t)
 		cancel(nil)
 		return nil, err
 	}
-	snd.background = true
 	t.send = snd
-	if r.Text != nil { // what is refused is refused at once
-		if _, err := snd.prepare(); err != nil && !errors.Is(err, errEnding) {
-			s.update(func() { s.active = nil })
-			s.service.forget(t)
-			cancel(nil)
-			return nil, err
-		}
-	}
-	s.running.Add(1)
 	go t.run(ctx) // ends with its send: when the command ends, by Kill, or when the session closes, which waits for it
 	return t, nil
 }
 
 func (t *Task) run(ctx context.Context) {
 	defer t.session.running.Done()
-	defer close(t.done)
 	defer t.cancel(nil)
 	result, err := t.send.Run(ctx)
+	t.session.service.ended(t)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.result, t.err = result, err
-	t.service().ended(t)
+	close(t.done) // under mu: Output and Kill see the end and the result as one
 }
-
-func (t *Task) service() *Service { return t.session.service }
 
 // Task returns the task id of an owner.
 func (s *Service) Task(ownerID, id string) (*Task, error) {
@@ -187,10 +184,11 @@ func (s *Session) consume(snd *Send) Excerpt {
 	var e Excerpt
 	s.update(func() {
 		w := snd.following
-		if w == nil {
-			return // it is still being typed
+		if w == nil || w.told {
+			return // it is still being typed, or its result is on the way
 		}
 		e = s.current(w)
+		w.past = tailOf(w.past + e.text())
 		from := s.screen.Pos()
 		echo := w.text.echo
 		w.text = newCollector(from, s.service.cfg.MaxReadBytes, echo)
@@ -198,9 +196,9 @@ func (s *Session) consume(snd *Send) Excerpt {
 	return e
 }
 
-// Kill interrupts the foreground process group, and takes back what it has not
-// read. It reports whether the task was still running. The task then ends;
-// Output tells what the program made of the interrupt.
+// Kill ends the task: its send interrupts the foreground process group and takes
+// back what that has not read. It reports whether the task was still running;
+// Output tells what the program made of it.
 func (t *Task) Kill() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

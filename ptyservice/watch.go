@@ -15,6 +15,8 @@ type watch struct {
 	starting  bool      // the session has not been ready yet
 	line      bool      // a command line was typed at the shell's prompt
 
+	past     string // end of what was told already; until is matched across it
+	told     bool   // the rest of the text is in a result
 	text     *collector
 	output   bool // something was printed
 	fresh    bool // a prompt or continuation mark came

@@ -40,7 +40,7 @@ func IsREPL(args []string) bool {
 }
 
 // FoldPrompt makes rows equal that differ only in numbers, as prompts with a
-// counter do, and in what stands around them.
+// counter do.
 func FoldPrompt(row string) string {
 	var b strings.Builder
 	digits := false

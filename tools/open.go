@@ -13,7 +13,7 @@ const openSchema = `{"type":"object","additionalProperties":false,"properties":{
 	`"type":{"type":"string","enum":["shell"]},` +
 	`"name":{"type":"string","maxLength":64},` +
 	`"cwd":{"type":"string","description":"default and base: the workspace root"},` +
-	`"command":{"type":"array","items":{"type":"string"},"description":"program and arguments instead of the user's shell; only that tells exit codes"},` +
+	`"command":{"type":"array","items":{"type":"string"},"description":"program and arguments instead of the user's shell; exit codes are told by the shell only"},` +
 	`"env":{"type":"object","additionalProperties":{"type":"string"}},` +
 	`"cols":{"type":"integer","minimum":20,"maximum":1000},` +
 	`"rows":{"type":"integer","minimum":5,"maximum":500},` +

@@ -109,8 +109,8 @@ func fitBody(e ptyservice.Excerpt, room int, fetch string) (body, note string, o
 	case fetch != "":
 		note = fmt.Sprintf("[omitted: %d bytes; "+fetch+"]\n", e.Omitted, max(e.GapLine, 1))
 	}
-	if short := fmt.Sprintf("[omitted: %d bytes]\n", e.Omitted); len(note) > room {
-		note = short
+	if len(note) > room {
+		note = fmt.Sprintf("[omitted: %d bytes]\n", e.Omitted)
 	}
 	switch {
 	case len(note) > room:

@@ -13,7 +13,8 @@ import (
 const sendSchema = `{"type":"object","additionalProperties":false,"required":["sessionId"],"properties":{` +
 	`"sessionId":{"type":"string"},` +
 	`"text":{"type":"string","description":"\"\" presses Enter alone; absent: type nothing, wait on. One line end at its end is the Enter"},` +
-	`"submit":{"type":"boolean","default":true,"description":"press Enter after text; false: write it raw, control characters too (\\u0004 = Ctrl-D)"},` +
+	`"submit":{"type":"boolean","default":true,"description":"press Enter after text; false: write it raw"},` +
+	`"keys":{"type":"array","items":{"type":"string"},"description":"instead of text: C-c, Up, Escape, F5, M-x, ... (tmux names)"},` +
 	`"until":{"type":"string","description":"RE2: also return when the output matches"},` +
 	`"resize":{"type":"object","additionalProperties":false,"required":["cols","rows"],"properties":{` +
 	`"cols":{"type":"integer","minimum":20,"maximum":1000},"rows":{"type":"integer","minimum":5,"maximum":500}}},` +
@@ -50,7 +51,7 @@ type sendFacts struct {
 	Dir        string           `json:"cwd,omitempty"`
 	Missed     int64            `json:"missedLines,omitempty"`
 	Unread     int              `json:"unreadBytes,omitempty"`
-	TaskID     string           `json:"taskId,omitempty"`
+	Screen     *shownFact       `json:"screen,omitempty"`
 	ElapsedMS  int64            `json:"elapsedMs"`
 	BodyBytes  int              `json:"bodyBytes"`
 	Code       string           `json:"code,omitempty"` // of a send that failed, inside terminal_open
@@ -59,8 +60,14 @@ type sendFacts struct {
 func (t *Tools) runSend(ctx context.Context, a *arguments) (*result, error) {
 	id := a.required("sessionId")
 	r := ptyservice.SendRequest{
-		Text: a.optional("text"), Submit: a.flag("submit", true),
+		Text: a.optional("text"), Submit: a.flag("submit", true), Keys: a.list("keys"),
 		Until: a.pattern("until"), Timeout: a.timeout("timeoutMs"),
+	}
+	switch {
+	case r.Text != nil && r.Keys != nil:
+		a.fail("keys", "not together with text")
+	case r.Keys != nil && len(r.Keys) == 0:
+		a.fail("keys", "is empty, wanted key names")
 	}
 	if n := a.nested("resize"); n != nil {
 		cols, hasCols := n.number("cols", ptyservice.MinCols, ptyservice.MaxCols)
@@ -104,6 +111,13 @@ func (t *Tools) runSend(ctx context.Context, a *arguments) (*result, error) {
 	}, nil
 }
 
+// shownFact is what a full-screen program shows; its rows are the body.
+type shownFact struct {
+	Rows   int        `json:"rows"`
+	Cursor cursorFact `json:"cursor"`
+	Title  string     `json:"title"`
+}
+
 // sendMarks are the marks of a send; what goes without saying is left out.
 func sendMarks(r ptyservice.Result) []string {
 	marks := []string{"wait: " + string(r.Reason), statusOf(r.Status).mark()}
@@ -116,6 +130,9 @@ func sendMarks(r ptyservice.Result) []string {
 	if m := foregroundOf(r.Foreground).mark(r.Foreground.Own); m != "" {
 		marks = append(marks, m)
 	}
+	if r.Screen != nil {
+		marks = append(marks, fmt.Sprintf("screen: cursor row=%d col=%d", r.Screen.Row+1, r.Screen.Col+1))
+	}
 	if r.Missed > 0 {
 		marks = append(marks, fmt.Sprintf("missed: %s before this; terminal_read from: %d", count(r.Missed, "line", "lines"), r.MissedFrom))
 	}
@@ -126,7 +143,12 @@ func sendMarks(r ptyservice.Result) []string {
 }
 
 func factsOf(r ptyservice.Result, c cut) sendFacts {
+	var shown *shownFact
+	if r.Screen != nil {
+		shown = &shownFact{Rows: len(r.Screen.Rows), Cursor: cursorFact{Row: r.Screen.Row + 1, Col: r.Screen.Col + 1}, Title: r.Screen.Title}
+	}
 	return sendFacts{
+		Screen:     shown,
 		WaitReason: r.Reason, Status: statusOf(r.Status), Foreground: foregroundOf(r.Foreground),
 		FirstLine: r.Viewport.FirstLine, LastLine: r.Viewport.LastLine,
 		Truncated: c.Omitted > 0, Omitted: c.Omitted, ExitCode: r.ExitCode, Dir: r.Dir,

@@ -141,8 +141,10 @@ func (t *Terminal) stopWrites() {
 // Unread implements backend.Input. After the program's end it is false.
 func (t *Terminal) Unread() (bool, error) {
 	events, err := poll(t.slave, unix.POLLIN)
-	if err != nil || t.hasEnded() {
-		return false, t.afterSlave()
+	if closed := t.afterSlave(); closed != nil || t.hasEnded() {
+		return false, closed
+	} else if err != nil {
+		return false, fmt.Errorf("looking at input: %w", err)
 	}
 	if events&unix.POLLHUP != 0 {
 		// vhangup(2): our slave is dead, the terminal may have been opened anew.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -163,11 +164,11 @@ func closeAct(s *stage) error {
 	return s.closeAndCount()
 }
 
-// one line of output, shortened for people.
+// brief shortens output for people, to its first four and last three lines.
 func brief(s string) string {
 	s = strings.TrimRight(s, "\n")
 	if lines := strings.Split(s, "\n"); len(lines) > 8 {
-		s = strings.Join(append(append([]string{}, lines[:4]...), append([]string{"..."}, lines[len(lines)-3:]...)...), "\n")
+		s = strings.Join(slices.Concat(lines[:4], []string{"..."}, lines[len(lines)-3:]), "\n")
 	}
 	return s
 }

@@ -39,7 +39,7 @@ type finding struct {
 }
 
 func doctor(ctx context.Context, out io.Writer) error {
-	backend, err := local.New(local.Options{})
+	b, err := local.New(local.Options{})
 	if err != nil {
 		return err
 	}
@@ -50,9 +50,9 @@ func doctor(ctx context.Context, out io.Writer) error {
 			missing++
 		}
 	}
-	report("terminal", checkTerminal(ctx, backend))
-	report("readiness", checkReadiness(ctx, backend))
-	report("teardown", checkTeardown(ctx, backend))
+	report("terminal", checkTerminal(ctx, b))
+	report("readiness", checkReadiness(ctx, b))
+	report("teardown", checkTeardown(ctx, b))
 	report("sandbox", finding{state: "degraded", detail: "confined modes are not there yet; sandbox-mode danger-full-access runs unconfined"})
 	report("shells", checkPrograms("sh", []string{"bash", "zsh", "fish", "dash"}, "readiness of others rests on the kernel alone"))
 	report("programs", checkPrograms("", []string{"python3", "node", "gdb", "sqlite3", "less", "vim", "ssh"}, "not needed by ptykeep itself"))
@@ -74,7 +74,9 @@ func run(ctx context.Context, b backend.Backend, look func(backend.Terminal) fin
 	if err != nil {
 		return finding{state: "missing", detail: err.Error(), needed: true}
 	}
-	defer func() { _ = term.Close() }() // the check is over
+	defer func() { _ = term.Close() }()                         // the check is over
+	stop := context.AfterFunc(ctx, func() { _ = term.Close() }) // unblocks a Read
+	defer stop()
 	found := look(term)
 	if t, ok := term.(backend.Terminator); ok {
 		if r, err := t.Terminate(ctx); err != nil || len(r.Survivors) > 0 {

@@ -36,7 +36,6 @@ func rootCommand() *cobra.Command {
 				return cmd.Help()
 			}
 			serve.SetContext(cmd.Context())
-			serve.SetArgs(nil)
 			return serve.RunE(serve, nil)
 		},
 	}

@@ -38,11 +38,11 @@ func serveCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// Nothing but answers may reach standard output, whatever prints.
 		if isTerminal(os.Stdin) {
 			log.Warn("standard input is a terminal; this speaks JSON-RPC and is for an MCP client to start")
 		}
 		warnUnknown(log, os.Environ())
+		// Nothing but answers may reach standard output, whatever prints.
 		out := os.Stdout
 		os.Stdout = os.Stderr
 		return serve(cmd.Context(), s, log, os.Stdin, out)
@@ -79,10 +79,11 @@ func serve(ctx context.Context, s *settings, log *slog.Logger, in io.Reader, out
 	if err != nil && !errors.Is(err, errSignal) {
 		log.Warn("the connection ended", "error", err)
 	}
-	time.AfterFunc(s.service.DisposeGrace+farewell, func() {
+	late := time.AfterFunc(s.service.DisposeGrace+farewell, func() {
 		log.Error("disposal takes too long; leaving it to the guards")
 		os.Exit(1)
 	})
+	defer late.Stop()
 	if err := service.Close(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("closing the terminals: %w", err)
 	}

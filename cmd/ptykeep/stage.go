@@ -120,7 +120,8 @@ type stage struct {
 	id    string
 }
 
-// step is a send and what has to come of it. Zero fields are not looked at.
+// step is a send and what has to come of it. wait and exit always count; other
+// zero fields are not looked at.
 type step struct {
 	text       string // "" = none: wait on
 	timeout    time.Duration
@@ -220,12 +221,19 @@ func (s *stage) closeAndCount() error {
 		return err
 	}
 	fmt.Fprintf(s.out, "   terminal_close: %d processes ended (%s)\n", a.facts.Ended, took(a.took))
-	left := 0
+	started, left := 0, 0
 	for p, command := range before {
-		if strings.Contains(command, "sleep 60") && running(s.ctx, p) {
+		if !strings.Contains(command, "sleep 60") {
+			continue
+		}
+		started++
+		if running(s.ctx, p) {
 			fmt.Fprintf(s.out, "   still there: %d %s\n", p.pid, command)
 			left++
 		}
+	}
+	if started < 3 { // closeAct's three
+		return fmt.Errorf("%d of 3 background processes were seen before the close", started)
 	}
 	if left > 0 {
 		return fmt.Errorf("%d processes are left", left)

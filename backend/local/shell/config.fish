@@ -42,5 +42,8 @@ function __ptykeep_preexec --on-event fish_preexec
     __ptykeep_put "C;$fish_pid"
 end
 
+# A tab in a paste is data; fish would drop it.
+bind -M paste \t 'commandline -i \t'
+
 # That commands will be marked.
 __ptykeep_put "C;$fish_pid"
