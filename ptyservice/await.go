@@ -45,6 +45,10 @@ type view struct {
 
 	fresh, output, ran bool
 	exitCode           int
+
+	answers   int  // given to queries so far
+	answering bool // one is on its way
+	held      bool // one waits for a program that reads
 }
 
 func (s *Session) look(w *watch) view {
@@ -56,6 +60,7 @@ func (s *Session) look(w *watch) view {
 		exited: s.exited && s.allRead(), lost: s.lost,
 		closing: s.closing != nil,
 		fresh:   w.fresh, output: w.output, ran: w.ran, exitCode: w.exitCode,
+		answers: s.answers, answering: s.answering, held: len(s.replies) > 0,
 	}
 }
 
@@ -122,6 +127,16 @@ func (s *Session) await(ctx context.Context, w *watch, o waitOptions) (outcome, 
 				fresh, same := a.settle(ctx, v)
 				if out, done := a.ended(fresh); done {
 					return out, nil
+				}
+				if fresh.held {
+					s.reply()
+					fresh = s.look(w)
+				}
+				if fresh.answering || fresh.answers != v.answers {
+					// What it waited for may have been the answer to its
+					// query, which was typed after the look.
+					a.due = time.Time{}
+					continue
 				}
 				if same || verdict.Reason == readiness.StdinRead {
 					return a.outcome(fresh, verdict), nil

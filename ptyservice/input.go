@@ -26,7 +26,10 @@ const (
 
 // encode turns text into the bytes to write, and into the typed lines, whose
 // echo is to be expected. With submit false text is written as it is.
-func encode(text string, submit bool, m screen.Modes) (data []byte, typed []string, err error) {
+//
+// A paste to the session's own shell loses a line end at its end, which is the
+// Enter; other programs get it: in the REPL of Python 3.13 it ends the block.
+func encode(text string, submit, own bool, m screen.Modes) (data []byte, typed []string, err error) {
 	if !submit {
 		return []byte(text), []string{text}, nil
 	}
@@ -38,7 +41,10 @@ func encode(text string, submit bool, m screen.Modes) (data []byte, typed []stri
 	}
 	typed = strings.Split(text, "\n")
 	if m.BracketedPaste && strings.ContainsAny(text, "\n\t") {
-		return []byte(pasteStart + strings.TrimSuffix(text, "\n") + pasteEnd + enter), typed, nil
+		if own {
+			text = strings.TrimSuffix(text, "\n")
+		}
+		return []byte(pasteStart + text + pasteEnd + enter), typed, nil
 	}
 	return []byte(strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", enter) + enter), typed, nil
 }
@@ -273,24 +279,36 @@ const (
 )
 
 // reply writes the answers to queries. While a text is being written they wait,
-// so that they do not land inside it; whoever writes it sends them after it.
+// so that they do not land inside it; whoever writes it sends them after it. They
+// also wait while the terminal reads by lines: who asks switches that off to
+// read the answer, some a moment after asking, and of who does not the next
+// shell would get it. Then they go at the next look, or with the next prompt.
 func (s *Session) reply() {
 	for s.writing.TryLock() {
 		var p []byte
-		s.update(func() { p, s.replies = s.replies, nil })
+		if s.readsKeys() {
+			s.update(func() { p, s.replies, s.answering = s.replies, nil, len(s.replies) > 0 })
+		}
 		if len(p) > 0 {
 			if err := s.term.SetWriteDeadline(time.Now().Add(replyTimeout)); err == nil {
 				if n, err := s.term.Write(p); err != nil {
 					s.log.Debug("answering a query", "written", n, "of", len(p), "error", err)
 				}
 			}
+			s.update(func() { s.answering, s.answers = false, s.answers+1 })
 		}
 		s.writing.Unlock()
 		s.mu.Lock()
 		more := len(s.replies) > 0
 		s.mu.Unlock()
-		if !more {
+		if !more || len(p) == 0 {
 			return
 		}
 	}
+}
+
+// readsKeys reports a terminal that does not read by lines, or cannot tell.
+func (s *Session) readsKeys() bool {
+	p, probed, err := s.probe()
+	return err == nil && !(probed && p.Flags.Canonical)
 }

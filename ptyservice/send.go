@@ -191,7 +191,7 @@ func (snd *Send) prepare() (in input, err error) {
 		in.pieces, err = encodeKeys(snd.r.Keys, modes, in.before.Flags.Erase)
 		return in, err
 	}
-	data, typed, err := encode(*snd.r.Text, snd.r.Submit, modes)
+	data, typed, err := encode(*snd.r.Text, snd.r.Submit, in.before.Own, modes)
 	if err != nil {
 		return in, err
 	}
@@ -280,7 +280,7 @@ func (snd *Send) follow(before backend.Probe, typed []string) *watch {
 		line = from.Line
 	}
 	return s.watch(watchOptions{since: time.Now(), from: from, echo: typed, typedLine: line,
-		line: atPrompt && submits && isCommand(*snd.r.Text)})
+		line: atPrompt && submits && isCommand(*snd.r.Text), running: !atPrompt})
 }
 
 // missed counts the lines of output between two places. s.mu is held.

@@ -408,6 +408,7 @@ func TestExitWaitsForTheLastOutput(t *testing.T) {
 func TestRepliesReachTheProgramThatAsked(t *testing.T) {
 	bubble(t, func(r *rig) {
 		_, sh := r.open("")
+		sh.UpdateProbe(func(p *backend.Probe) { p.Flags.Canonical = false })
 		sh.Emit("\x1b[6n")
 		synctest.Wait()
 		if got := sh.Written(); got != "\x1b[1;3R" {
@@ -513,6 +514,7 @@ func TestEnterIsApartFromAPasteToAnotherProgram(t *testing.T) {
 func TestQueriesAfterAnInterruptStayUnanswered(t *testing.T) {
 	bubble(t, func(r *rig) {
 		s, sh := r.open("")
+		sh.UpdateProbe(func(p *backend.Probe) { p.Flags.Canonical = false })
 		if _, err := s.Signal(syscall.SIGINT); err != nil {
 			r.t.Fatal(err)
 		}
@@ -526,6 +528,43 @@ func TestQueriesAfterAnInterruptStayUnanswered(t *testing.T) {
 		synctest.Wait()
 		if sh.Written() == "" {
 			r.t.Error("no answer later on")
+		}
+	})
+}
+
+func TestQueryOfAProgramThatReadsLinesIsNotAnsweredToTheShell(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s, sh := r.open("")
+		sh.commands(func(string) (string, int, bool) { return "\x1b[6n", 0, true })
+		if got, err := r.send(s, "printf query"); err != nil || got.Viewport.Len() > 0 {
+			r.t.Errorf("got %q, error %v", got.Viewport.text(), err)
+		}
+		sh.UpdateProbe(func(p *backend.Probe) { p.Flags.Canonical = false })
+		if got, err := run(r.t.Context(), s, SendRequest{}); err != nil || got.Reason != readiness.StdinRead {
+			r.t.Errorf("got %s, error %v", got.Reason, err)
+		}
+		if sh.Written() != "printf query\r" {
+			r.t.Errorf("typed %q", sh.Written())
+		}
+	})
+}
+
+func TestWaitForAnAnswerIsNoWaitForInput(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s, sh := r.open("")
+		sh.OnWrite(func(p []byte) {
+			if string(p) == "ask\r" {
+				sh.begin("ask")
+				sh.Emit("\x1b[6n") // while the terminal still reads by lines
+				sh.UpdateProbe(func(p *backend.Probe) { p.Wait, p.Flags.Canonical = backend.WaitExact, false })
+				return
+			}
+			sh.Emit("answered\r\n")
+			sh.prompt(0)
+		})
+		got, err := r.send(s, "ask")
+		if err != nil || got.Viewport.text() != "answered" || got.Foreground.State != readiness.Prompt {
+			r.t.Errorf("got %q, %s, error %v", got.Viewport.text(), got.Foreground.State, err)
 		}
 	})
 }

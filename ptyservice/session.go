@@ -35,23 +35,25 @@ type Session struct {
 
 	mu sync.Mutex // guards what follows; changed in update only
 
-	wake    chan struct{} // closed and replaced at each change
-	screen  *screen.Screen
-	offset  int64 // bytes of output taken so far
-	lastOut time.Time
-	changed time.Time // last visible change
-	changes uint64
-	lastUse time.Time // last output or input
-	replies []byte    // to queries of the program, not yet written
-	place   readiness.Place
-	starts  bool   // the shell marks where commands start
-	status  int    // of the last command
-	untold  bool   // no result has told that status
-	dir     string // by the marks, "" without
-	exited  bool
-	exit    backend.Exit
-	drained bool  // no output can come any more
-	lost    error // reading failed
+	wake      chan struct{} // closed and replaced at each change
+	screen    *screen.Screen
+	offset    int64 // bytes of output taken so far
+	lastOut   time.Time
+	changed   time.Time // last visible change
+	changes   uint64
+	lastUse   time.Time // last output or input
+	replies   []byte    // to queries of the program, not yet written
+	answers   int       // written so far
+	answering bool      // replies are being written
+	place     readiness.Place
+	starts    bool   // the shell marks where commands start
+	status    int    // of the last command
+	untold    bool   // no result has told that status
+	dir       string // by the marks, "" without
+	exited    bool
+	exit      backend.Exit
+	drained   bool  // no output can come any more
+	lost      error // reading failed
 
 	sending bool            // the send slot is taken
 	watches []*watch        // who follows the output: a send, an open
@@ -164,6 +166,7 @@ func (s *Session) mark(m screen.Mark) {
 	}
 	switch m.Kind {
 	case screen.PromptStart:
+		s.replies = nil // whoever asked is gone, and the shell did not ask
 		if s.place == readiness.InCommand {
 			s.status, s.untold = m.Status, true
 		}

@@ -16,6 +16,7 @@ type watch struct {
 	line      bool      // a command line was typed at the shell's prompt
 
 	past     string // end of what was told already; until is matched across it
+	below    bool   // there was text below the cursor: the cursor is the end of what is new
 	told     bool   // the rest of the text is in a result
 	text     *collector
 	output   bool // something was printed
@@ -33,6 +34,7 @@ type watchOptions struct {
 	starting  bool
 	line      bool
 	waitsOn   bool // for a command that was started before
+	running   bool // input goes to a command that was started before
 }
 
 // watch begins to follow the output, from o.from on also what has come already.
@@ -50,8 +52,10 @@ func (s *Session) watch(o watchOptions) *watch {
 			return !l.Live
 		})
 		w.output = w.starting && s.offset > 0
+		// Below the cursor stands what was there before.
+		w.below = s.screen.Last() > s.screen.Pos().Line
+		w.started = (o.waitsOn || o.running) && s.place == readiness.InCommand
 		if o.waitsOn {
-			w.started = s.place == readiness.InCommand
 			w.ran, w.exitCode = s.untold, s.status // it may have ended between two calls
 		}
 		s.watches = append(s.watches, w)
@@ -93,6 +97,9 @@ func (w *watch) mark(m screen.Mark) {
 func (s *Session) current(w *watch) Excerpt {
 	c := w.text.clone()
 	last := s.screen.Last()
+	if w.below {
+		last = min(last, s.screen.Pos().Line)
+	}
 	s.screen.Lines(c.next, last, func(l screen.Line) bool {
 		if l.Number != last || len(l.Text) > 0 { // the row that the cursor waits on is no output
 			c.add(l)

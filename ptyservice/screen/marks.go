@@ -86,6 +86,10 @@ func (s *Screen) mark(payload string) {
 	s.starts = s.starts || m.Kind == CommandStart
 	switch m.Kind {
 	case PromptStart:
+		s.replies = nil // whoever asked is gone, and the shell did not ask
+		if s.g == s.main {
+			s.soft() // nor does what it left behind concern the shell
+		}
 		s.hidden = true
 		s.arm()
 		if s.main.cur.x == 0 && s.g == s.main {
