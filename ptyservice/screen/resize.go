@@ -9,7 +9,7 @@ import "slices"
 // taller screen gets blank rows at the bottom. The alternate screen is
 // cropped or extended: its program redraws it.
 func (s *Screen) Resize(cols, rows int) {
-	cols = min(max(cols, 1), MaxCols)
+	cols = min(max(cols, minCols), MaxCols)
 	rows = min(max(rows, 1), MaxRows)
 	if cols == s.cols && rows == s.rows {
 		return

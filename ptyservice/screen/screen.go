@@ -24,6 +24,8 @@ import "github.com/mattn/go-runewidth"
 const (
 	// MaxCols is the widest screen; a wider one is asked for in vain.
 	MaxCols = 1000
+	// minCols holds a wide character, as in xterm.
+	minCols = 2
 	// MaxRows is the tallest screen; a taller one is asked for in vain.
 	MaxRows = 500
 )
@@ -31,7 +33,7 @@ const (
 // Config fixes a screen's size and memory. Values outside their range are
 // moved to its nearest end.
 type Config struct {
-	// Cols and Rows are the size in cells: 1 to MaxCols, 1 to MaxRows.
+	// Cols and Rows are the size in cells: 2 to MaxCols, 1 to MaxRows.
 	Cols, Rows int
 	// Lines is how many history lines are kept, at least 1. The oldest line
 	// is dropped first.
@@ -168,7 +170,7 @@ func New(c Config) *Screen {
 		final:  c.Final,
 		nonce:  c.Nonce,
 		widths: runewidth.Condition{StrictEmojiNeutral: true},
-		cols:   min(max(c.Cols, 1), MaxCols),
+		cols:   min(max(c.Cols, minCols), MaxCols),
 		rows:   min(max(c.Rows, 1), MaxRows),
 		armed:  true,
 	}
