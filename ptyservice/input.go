@@ -14,9 +14,15 @@ import (
 	"github.com/ptykeep/ptykeep/ptyservice/screen"
 )
 
-// enter is what the Enter key sends; the line discipline turns it into a line
-// feed where it is set to (ICRNL), raw programs expect it as it is.
-const enter = "\r"
+// enterFor is what the Enter key sends: CR, which the line discipline turns into a
+// line feed (ICRNL) and raw programs expect as it is; a line feed itself where the
+// terminal reads by lines and does not turn it.
+func enterFor(f backend.Flags) string {
+	if f.Canonical && !f.CRNL {
+		return "\n"
+	}
+	return "\r"
+}
 
 // Bracketed paste, xterm ctlseqs: text between these is data, not keys.
 const (
@@ -29,7 +35,8 @@ const (
 //
 // A paste to the session's own shell loses a line end at its end, which is the
 // Enter; other programs get it: in the REPL of Python 3.13 it ends the block.
-func encode(text string, submit, own bool, m screen.Modes) (data []byte, typed []string, err error) {
+func encode(text string, submit bool, before backend.Probe, m screen.Modes) (data []byte, typed []string, err error) {
+	enter := enterFor(before.Flags)
 	if !submit {
 		return []byte(text), []string{text}, nil
 	}
@@ -41,7 +48,7 @@ func encode(text string, submit, own bool, m screen.Modes) (data []byte, typed [
 	}
 	typed = strings.Split(text, "\n")
 	if m.BracketedPaste && strings.ContainsAny(text, "\n\t") {
-		if own {
+		if before.Own {
 			text = strings.TrimSuffix(text, "\n")
 		}
 		return []byte(pasteStart + text + pasteEnd + enter), typed, nil
@@ -51,12 +58,15 @@ func encode(text string, submit, own bool, m screen.Modes) (data []byte, typed [
 
 // encodeKeys turns key names into pieces to write. An Escape ends a piece: with
 // what follows in the same burst it would be taken for a Meta key or a sequence.
-func encodeKeys(names []string, m screen.Modes, erase byte) (pieces [][]byte, err error) {
+func encodeKeys(names []string, m screen.Modes, f backend.Flags) (pieces [][]byte, err error) {
 	var piece []byte
 	for _, name := range names {
-		b, err := screen.EncodeKey(name, m, erase)
+		b, err := screen.EncodeKey(name, m, f.Erase)
 		if err != nil {
 			return nil, fmt.Errorf("%w: keys: %w", ErrInvalid, err)
+		}
+		if string(b) == "\r" {
+			b = []byte(enterFor(f))
 		}
 		piece = append(piece, b...)
 		if string(b) == esc {

@@ -188,17 +188,18 @@ func (snd *Send) prepare() (in input, err error) {
 	s.mu.Unlock()
 	if snd.r.Text == nil {
 		in.pause = afterEscape
-		in.pieces, err = encodeKeys(snd.r.Keys, modes, in.before.Flags.Erase)
+		in.pieces, err = encodeKeys(snd.r.Keys, modes, in.before.Flags)
 		return in, err
 	}
-	data, typed, err := encode(*snd.r.Text, snd.r.Submit, in.before.Own, modes)
+	data, typed, err := encode(*snd.r.Text, snd.r.Submit, in.before, modes)
 	if err != nil {
 		return in, err
 	}
 	in.typed = typed
 	in.pieces, in.pause = [][]byte{data}, afterPaste
-	if paste, ok := bytes.CutSuffix(data, []byte(pasteEnd+enter)); ok && !in.before.Own {
-		in.pieces = [][]byte{append(bytes.Clone(paste), pasteEnd...), []byte(enter)}
+	if i := bytes.LastIndex(data, []byte(pasteEnd)); i >= 0 && snd.r.Submit && !in.before.Own {
+		i += len(pasteEnd)
+		in.pieces = [][]byte{data[:i], data[i:]} // the paste, and Enter
 	}
 	return in, s.checkLines(data, in.before.Flags)
 }

@@ -91,7 +91,7 @@ func bindSettings(cmd *cobra.Command) *settings {
 	f.BoolVar(&s.tools.StructuredResults, "structured-results", false, "output also in structuredContent")
 	f.StringVar(&c.WorkspaceRoot, "workspace-root", "", "where terminals start (default the working directory)")
 	f.StringVar(&s.sandboxMode, "sandbox-mode", s.sandboxMode, "confinement; only danger-full-access works yet")
-	f.StringSliceVar(&c.Writable, "sandbox-writable", nil, "directories that confined sessions may write to, besides")
+	f.StringSliceVar(&c.Writable, "sandbox-writable", nil, "directories that confined sessions may write to, besides; without effect yet")
 	f.StringSliceVar(&c.EnvPassthrough, "env-passthrough", nil, "variables that the secret filter lets through")
 	f.StringToStringVar(&c.EnvSet, "env-set", nil, "variables to set, NAME=value")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
