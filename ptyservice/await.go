@@ -132,9 +132,10 @@ func (s *Session) await(ctx context.Context, w *watch, o waitOptions) (outcome, 
 					s.reply()
 					fresh = s.look(w)
 				}
-				if fresh.answering || fresh.answers != v.answers {
+				if fresh.answering || fresh.answers != v.answers || fresh.held && !a.facts.Now.Flags.Canonical {
 					// What it waited for may have been the answer to its
-					// query, which was typed after the look.
+					// query, which was typed after the look or is about to
+					// be (pump may be at it).
 					a.due = time.Time{}
 					continue
 				}

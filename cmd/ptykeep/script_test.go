@@ -35,6 +35,7 @@ import (
 //	finish                  waits for that answer, which the checks then look at
 //	cancel [REASON]         cancels that call
 //	settle                  waits on, once that call has freed the session's slot
+//	interrupt               signals SIGINT until the shell is at its prompt
 //	unanswered              no answer to that call has come by now
 //	faster MS, slower MS    the call took at most, or at least, so long. Only for
 //	                        telling a wait from none: seconds, not milliseconds
@@ -68,7 +69,7 @@ func TestScripts(t *testing.T) {
 			"read": cmdRead, "close": cmdClose, "list": cmdList,
 			"body": cmdBody, "text": cmdText, "error": cmdError, "fact": cmdFact, "faster": cmdFaster, "slower": cmdSlower,
 			"raw": cmdRaw, "answer": cmdAnswer, "eof": cmdEOF, "end": cmdEnd, "exited": cmdExited,
-			"repeat": cmdRepeat, "start": cmdStart, "finish": cmdFinish, "cancel": cmdCancel, "unanswered": cmdUnanswered, "settle": cmdSettle,
+			"repeat": cmdRepeat, "start": cmdStart, "finish": cmdFinish, "cancel": cmdCancel, "unanswered": cmdUnanswered, "settle": cmdSettle, "interrupt": cmdInterrupt,
 			"alive": cmdAlive, "gone": cmdGone, "keep": cmdKeep,
 		},
 	})
@@ -335,6 +336,22 @@ func cmdCancel(ts *testscript.TestScript, _ bool, args []string) {
 	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 	ts.Check(err)
 	ts.Check(d.current.write(string(line)))
+}
+
+// cmdInterrupt sends SIGINT until the shell is at its prompt: one that meets a
+// loop between two of its commands may be lost on the shell.
+func cmdInterrupt(ts *testscript.TestScript, _ bool, _ []string) {
+	d := of(ts)
+	if !eventually(func() bool {
+		fields := session(ts)
+		fields["signal"] = "SIGINT"
+		call(ts, "terminal_signal", fields, nil)
+		call(ts, "terminal_send", session(ts), []string{"timeoutMs=2000"})
+		front, _ := d.last.facts["foreground"].(map[string]any)
+		return front["state"] == "prompt"
+	}) {
+		ts.Fatalf("the shell does not come back")
+	}
 }
 
 // cmdSettle waits on as await does, until the cancelled call has freed the slot.
