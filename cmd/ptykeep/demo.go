@@ -146,7 +146,7 @@ func closeAct(s *stage) error {
 		return err
 	}
 	err := s.steps(
-		step{text: "sleep 600", timeout: 300 * time.Millisecond, wait: "timeout", foreground: "running"},
+		step{text: "sleep 600", timeout: time.Second, wait: "timeout", foreground: "running"},
 	)
 	if err != nil {
 		return err
