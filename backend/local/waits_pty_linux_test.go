@@ -79,7 +79,8 @@ func openSession(t testing.TB, argv ...string) *session {
 	guard := exec.Command(os.Args[0], argv...)
 	guard.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool {
 		return strings.HasPrefix(s, "PROMPT_COMMAND=") || strings.HasPrefix(s, "ENV=")
-	}), waitsHelper+"=guard", "TERM=xterm", "PS1=$ ", "HISTFILE=/dev/null", "NODE_REPL_HISTORY=", "HOME="+t.TempDir())
+	}), waitsHelper+"=guard", "TERM=xterm", "PS1=$ ", "HISTFILE=/dev/null", "NODE_REPL_HISTORY=", "HOME="+t.TempDir(),
+		"SHELL="+needProgram(t, "bash")) // script and vim run it; where it is unset they take sh
 	guard.Stdin = slave
 	guard.Stderr = os.Stderr
 	control, held, err := os.Pipe() // the guard ends when nobody holds it
