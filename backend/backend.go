@@ -96,6 +96,15 @@ type Prober interface {
 	Probe() (Probe, error)
 }
 
+// Listener is a terminal that can tell whether its programs serve others.
+type Listener interface {
+	// Listening reports whether a process of the foreground group, or of a
+	// session inside it (sudo, script), has a listening socket among its
+	// descriptors (SO_ACCEPTCONN, socket(7)), and how much CPU time they all
+	// have used so far.
+	Listening() (yes bool, used time.Duration, err error)
+}
+
 // Input is a terminal whose input queue can be seen.
 type Input interface {
 	// Unread reports whether input that was written has not been read by a

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/ptykeep/ptykeep/backend"
@@ -85,19 +84,16 @@ type wait struct {
 	o    waitOptions
 	pace readiness.Pace
 
-	offset int64        // output at the last probe
-	class  backend.Wait // seen by it
-	steady time.Time    // since when the same was seen without output between
-	looks  int
-	seen   int64 // output at the last turn
-	due    time.Time
-	facts  readiness.Facts
+	seen  int64 // output at the last turn
+	due   time.Time
+	looks looks
+	facts readiness.Facts
 }
 
 // await waits until the terminal is ready, until matches, the deadline passes
 // or ctx ends; then the error is abortError(ctx).
 func (s *Session) await(ctx context.Context, w *watch, o waitOptions) (outcome, error) {
-	a := &wait{s: s, w: w, o: o, offset: -1, seen: -1}
+	a := &wait{s: s, w: w, o: o, seen: -1, looks: looks{offset: -1}}
 	for {
 		v := s.look(w)
 		if out, done := a.ended(v); done {
@@ -221,46 +217,6 @@ func (a *wait) quietSince(v view) time.Time {
 	return a.w.since
 }
 
-// judge collects the facts in the order that package readiness asks for.
-func (a *wait) judge(v view, now time.Time) (readiness.Verdict, error) {
-	unread, err := a.s.unread()
-	var p backend.Probe
-	probed := false
-	if err == nil {
-		p, probed, err = a.s.probe()
-	}
-	if a.s.ending() {
-		return readiness.Verdict{}, nil // the end of output is on its way
-	} else if err != nil {
-		return readiness.Verdict{}, fmt.Errorf("%w: %w", ErrSessionLost, err)
-	}
-	if v.offset != a.offset || p.Wait != a.class || unread {
-		a.offset, a.class, a.steady, a.looks = v.offset, p.Wait, now, 0
-	}
-	a.looks++
-	changed := v.changed
-	if changed.Before(a.w.since) {
-		changed = a.w.since
-	}
-	a.facts = readiness.Facts{
-		Now: p, Probed: probed, Looks: a.looks, Unread: unread, Starting: a.w.starting,
-		Elapsed: now.Sub(a.w.since), Quiet: now.Sub(a.quietSince(v)), Still: now.Sub(changed), Steady: now.Sub(a.steady),
-	}
-	a.shown(v)
-	return readiness.Decide(a.facts, a.s.service.cfg.limits()), nil
-}
-
-// shown puts into the facts what the screen shows.
-func (a *wait) shown(v view) {
-	f := &a.facts
-	f.Exited, f.AltScreen, f.Output = v.exited, v.alt, v.output
-	f.Marks = readiness.Marks{At: v.place, Fresh: v.fresh}
-	f.Row = readiness.Row{
-		Text: v.row, Moved: a.w.typedLine < 0 || v.line != a.w.typedLine || v.alt,
-		Known: a.s.knownPrompt(f.Now, v.row),
-	}
-}
-
 // settle waits until everything has been taken that the program wrote before it
 // went to sleep, and reports whether nothing new came.
 func (a *wait) settle(ctx context.Context, v view) (view, bool) {
@@ -334,23 +290,6 @@ func (s *Session) conclude(w *watch, v view, verdict readiness.Verdict, out *out
 	}
 }
 
-// unread reports whether input waits that no program has read.
-func (s *Session) unread() (bool, error) {
-	if in, ok := s.term.(backend.Input); ok {
-		return in.Unread()
-	}
-	return false, nil
-}
-
-// probe looks who holds the terminal.
-func (s *Session) probe() (backend.Probe, bool, error) {
-	if p, ok := s.term.(backend.Prober); ok {
-		probe, err := p.Probe()
-		return probe, err == nil, err
-	}
-	return backend.Probe{}, false, nil
-}
-
 // drainBytes bounds the wait for output that was written before a moment: more
 // than the kernel holds of a terminal's output (64 KiB and a line discipline's
 // buffer). What comes beyond was written later, by something else that keeps
@@ -380,48 +319,6 @@ func (s *Session) drain(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-}
-
-// knownPrompt reports a row at which this program was typed to before, or the
-// prompt of a REPL that is known by name.
-func (s *Session) knownPrompt(p backend.Probe, row string) bool {
-	if strings.TrimSpace(row) == "" {
-		return false
-	}
-	if readiness.IsREPLPrompt(p.Command, row) {
-		return s.isREPL(p.PID)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.prompts[p.Command+"\x00"+readiness.FoldPrompt(row)]
-}
-
-// maxPrompts bounds what is remembered of one session.
-const maxPrompts = 64
-
-// isREPL reports whether a program that could be a REPL or run a script was
-// started as a REPL.
-func (s *Session) isREPL(pid int) bool {
-	d, ok := s.term.(backend.Describer)
-	if !ok {
-		return false
-	}
-	args, err := d.Args(pid)
-	return err == nil && readiness.IsREPL(args)
-}
-
-// learnPrompt remembers the row at which input is typed, if the program was seen
-// to wait there and nothing came since: a row of its work is no prompt.
-func (s *Session) learnPrompt(command string) {
-	s.update(func() {
-		row := s.screen.Left()
-		if s.waited != s.offset {
-			return
-		}
-		if strings.TrimSpace(row) != "" && len(s.prompts) < maxPrompts {
-			s.prompts[command+"\x00"+readiness.FoldPrompt(row)] = true
-		}
-	})
 }
 
 // abortError says why ctx ended the call.

@@ -78,6 +78,8 @@ type Facts struct {
 	Quiet   time.Duration // since the last output
 	Still   time.Duration // since the last visible change
 	Steady  time.Duration // since the same wait is seen without output between
+	Redrawn time.Duration // since it waits but for moments in which it draws the same lines anew
+	Serving time.Duration // since the group has a listening socket, prints nothing and uses no CPU
 
 	Unread    bool // input waits that no program has read
 	AltScreen bool // the alternate screen is shown

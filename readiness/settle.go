@@ -43,15 +43,29 @@ func settle(f Facts, l Limits, v *Verdict) {
 	case backend.WaitUnknown:
 		blind(f, l, v)
 	case backend.WaitNone:
-		if f.AltScreen {
-			v.after(screenPauseBlind, f.Still, InferredIdle, Fullscreen, ByScreen)
-		}
+		unasked(f, l, v)
+	}
+}
+
+// unasked judges a foreground that does not wait for the terminal. It is ready
+// only if what shows is all that it will do unasked: a full screen that has
+// settled, a server that waits for its clients.
+func unasked(f Facts, l Limits, v *Verdict) {
+	switch {
+	case f.AltScreen && f.Redrawn >= l.IdleSilence:
+		v.set(InferredIdle, Fullscreen, ByScreen)
+	case f.AltScreen:
+		v.after(screenPauseBlind, f.Still, InferredIdle, Fullscreen, ByScreen)
+	case f.Serving > 0:
+		v.after(l.IdleSilence, f.Serving, InferredIdle, Running, Kernel)
 	}
 }
 
 // shared judges a wait on the terminal that something else could end as well.
 func shared(f Facts, l Limits, v *Verdict) {
 	switch {
+	case f.AltScreen && f.Redrawn >= l.IdleSilence:
+		v.set(InferredIdle, Fullscreen, ByScreen)
 	case f.AltScreen:
 		v.after(screenPause, min(f.Still, f.Steady), InferredIdle, Fullscreen, ByScreen)
 	case v.State == Prompt || v.State == Continuation, f.Row.Known && f.Row.Moved:
@@ -68,6 +82,8 @@ func shared(f Facts, l Limits, v *Verdict) {
 		v.after(likePause, f.Steady, InferredIdle, WaitingInput, KernelPrompt)
 	case promptLike(f.Row):
 		v.after(likePauseOpen, f.Steady, InferredIdle, WaitingInput, KernelPrompt)
+	case f.Redrawn >= l.IdleSilence:
+		v.set(InferredIdle, WaitingInput, ByScreen)
 	case !silent(f):
 		v.after(l.IdleSilence, f.Steady, InferredIdle, WaitingInput, BySilence)
 	}

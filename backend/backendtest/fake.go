@@ -39,6 +39,7 @@ type Fake struct {
 	probeErr error
 	probes   int
 	forced   *bool // the answer of Unread, when a test forces one
+	serves   func() (yes bool, used time.Duration)
 	onWrite  func(p []byte)
 	onSignal func(sig syscall.Signal) error
 	onEnd    func(ctx context.Context) (backend.Report, error)
@@ -54,6 +55,7 @@ var (
 	_ backend.Terminator = (*Fake)(nil)
 	_ backend.Signaller  = (*Fake)(nil)
 	_ backend.Prober     = (*Fake)(nil)
+	_ backend.Listener   = (*Fake)(nil)
 	_ backend.Input      = (*Fake)(nil)
 	_ backend.Drainer    = (*Fake)(nil)
 	_ backend.Resizer    = (*Fake)(nil)
@@ -116,6 +118,11 @@ func (f *Fake) SetProbe(p backend.Probe, err error) {
 
 // UpdateProbe changes what Probe returns.
 func (f *Fake) UpdateProbe(update func(p *backend.Probe)) { f.change(func() { update(&f.probe) }) }
+
+// OnListening sets what Listening answers; without it nothing listens.
+func (f *Fake) OnListening(h func() (yes bool, used time.Duration)) {
+	f.change(func() { f.serves = h })
+}
 
 // SetUnread forces the answer of Unread until Hold, Release or Consume.
 func (f *Fake) SetUnread(unread bool) { f.change(func() { f.forced = &unread }) }

@@ -160,6 +160,16 @@ func (f *Fake) Probe() (backend.Probe, error) {
 	return f.probe, f.probeErr
 }
 
+// Listening implements backend.Listener.
+func (f *Fake) Listening() (yes bool, used time.Duration, err error) {
+	h := look(f, func() func() (bool, time.Duration) { return f.serves })
+	if h == nil {
+		return false, 0, nil
+	}
+	yes, used = h()
+	return yes, used, nil
+}
+
 // Unread implements backend.Input.
 func (f *Fake) Unread() (bool, error) {
 	f.mu.Lock()

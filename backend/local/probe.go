@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -38,6 +39,17 @@ func (t *Terminal) Probe() (backend.Probe, error) {
 	}
 	p.Command = command(p.PID)
 	return p, nil
+}
+
+// Listening implements backend.Listener.
+func (t *Terminal) Listening() (yes bool, used time.Duration, err error) {
+	t.probeMu.Lock()
+	defer t.probeMu.Unlock()
+	pgid, err := t.foreground()
+	if err != nil || t.waits == nil {
+		return false, 0, err
+	}
+	return t.waits.serves(pgid)
 }
 
 // Signal implements backend.Signaller. After the program's end it returns

@@ -58,6 +58,7 @@ var (
 	_ backend.Terminator = (*Terminal)(nil)
 	_ backend.Signaller  = (*Terminal)(nil)
 	_ backend.Prober     = (*Terminal)(nil)
+	_ backend.Listener   = (*Terminal)(nil)
 	_ backend.Input      = (*Terminal)(nil)
 	_ backend.Drainer    = (*Terminal)(nil)
 	_ backend.Resizer    = (*Terminal)(nil)

@@ -23,6 +23,7 @@ type waits struct {
 	numbers     map[int]op // this architecture's system calls
 	pipes       uint64     // device number of pipes that have no name
 	dup         func(pid, fd int) (innerPTY, error)
+	accepts     func(pid, fd int) bool
 	unsupported bool    // no /proc, or one without children
 	procfs      *procfs // to be closed; nil in tests
 
@@ -49,7 +50,7 @@ var errInconsistent = errors.New("processes changed during the look")
 // newWaits looks into the session whose own program is process root, on the
 // terminal with device number rdev (st_rdev of the slave).
 func newWaits(root int, rdev uint64) *waits {
-	w := &waits{root: root, rdev: rdev, numbers: numbers, dup: dupMaster}
+	w := &waits{root: root, rdev: rdev, numbers: numbers, dup: dupMaster, accepts: socketAccepts}
 	var err error
 	if w.procfs, err = newProcfs(); err != nil {
 		w.unsupported = true

@@ -5,6 +5,7 @@ package local
 import (
 	"bytes"
 	"strconv"
+	"time"
 )
 
 // call is what /proc/P/task/T/syscall says (proc(5)): the call that a thread
@@ -182,6 +183,49 @@ func parseStatus(b []byte) (status, bool) {
 	s.tpgid = fields[4]
 	s.tty = uint64(uint32(fields[3]))
 	return s, true
+}
+
+// used is the CPU time of a process: of its threads to the nanosecond
+// (/proc/P/task/T/schedstat, first number), of its children that have ended in
+// clock ticks (/proc/P/stat, cutime and cstime). A kernel without schedstat
+// prints zeros; ticks then count for all.
+func (p *proc) used(pid int, tids []int) (time.Duration, error) {
+	n, err := p.read(p.at(pid, 0, "/stat"), p.text[:], true)
+	if err != nil {
+		return 0, err
+	}
+	own, children, ok := parseTicks(p.text[:n])
+	if !ok {
+		return 0, errInconsistent
+	}
+	var exact time.Duration
+	for _, tid := range tids {
+		if n, err := p.read(p.at(pid, tid, "/schedstat"), p.text[:], true); err == nil {
+			ns, _ := number(p.text[:n])
+			exact += time.Duration(ns)
+		}
+	}
+	if exact == 0 {
+		exact = time.Duration(own) * clockTick
+	}
+	return exact + time.Duration(children)*clockTick, nil
+}
+
+// parseTicks reads utime and stime, fields 14 and 15 of /proc/P/stat, and the
+// two for children that follow them.
+func parseTicks(b []byte) (own, children uint64, ok bool) {
+	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:]) // from field 3 on
+	if len(fields) < 15 {
+		return 0, 0, false
+	}
+	var n [4]uint64
+	for i := range n {
+		var rest []byte
+		if n[i], rest = number(fields[11+i]); len(rest) > 0 {
+			return 0, 0, false
+		}
+	}
+	return n[0] + n[1], n[2] + n[3], true
 }
 
 // name is a process's name and a space, or nothing.
