@@ -173,11 +173,26 @@ func (w *waits) outsiders(pid int, list []int) (outside, inside bool) {
 		}
 		if slices.Contains(list, n.pid) {
 			inside = true
-		} else if st, err := w.proc.status(n.pid, n.pid); err == nil && !st.dead() {
+		} else if st, err := w.proc.status(n.pid, n.pid); err == nil && !st.dead() && !w.held(n.pid) {
 			outside = true
 		}
 	}
 	return outside, inside
+}
+
+// held reports whether a tracer holds all threads of a process. It then does
+// nothing until the tracer, gdb, lets it go on.
+func (w *waits) held(pid int) bool {
+	var err error
+	if w.ids, err = w.proc.tasks(pid, w.ids[:0]); err != nil {
+		return false
+	}
+	for _, tid := range w.ids {
+		if st, err := w.proc.status(pid, tid); err != nil || st.state != 't' {
+			return false
+		}
+	}
+	return len(w.ids) > 0
 }
 
 // calm is settled for the group's leader alone, before there is a tree.
