@@ -29,9 +29,10 @@ func (l *looks) add(offset int64, class backend.Wait, unread bool, now time.Time
 
 // redraw is a program that waits, draws what it shows anew, and waits again.
 type redraw struct {
-	since time.Time // zero: no
-	last  time.Time // when it was last seen waiting
-	lines int64     // of the terminal, at most, so far
+	since  time.Time // zero: no
+	last   time.Time // when it was last seen waiting
+	offset int64     // output at since
+	lines  int64     // of the terminal, at most, so far
 }
 
 // drawing bounds the time that one redraw takes: what is seen not to wait for
@@ -50,13 +51,13 @@ func (a *wait) redrawn(v view, class backend.Wait, now time.Time) time.Duration 
 	if waits {
 		lines := a.s.lastLine()
 		if r.since.IsZero() || lines > r.lines {
-			*r = redraw{since: now, lines: lines}
+			*r = redraw{since: now, offset: v.offset, lines: lines}
 		}
 		r.last = now
 	} else if now.Sub(r.last) > drawing {
 		*r = redraw{}
 	}
-	if r.since.IsZero() {
+	if r.since.IsZero() || v.offset == r.offset {
 		return 0
 	}
 	return now.Sub(r.since)
