@@ -36,6 +36,8 @@ type Opened struct {
 	MOTD     Excerpt
 	Reason   readiness.Reason
 	Withheld []string // names of environment variables that the secret filter kept back
+
+	Foreground Foreground
 }
 
 // Open starts a session for an owner and waits until it is ready. When ctx
@@ -175,7 +177,10 @@ func (s *Service) start(ctx context.Context, ownerID string, r OpenRequest) (*Op
 		return nil, s.rollback(session, failed)
 	}
 	_, _ = session.tellDir() // this result tells it
-	return &Opened{Session: session, MOTD: motd, Reason: out.reason, Withheld: withheld}, nil
+	return &Opened{
+		Session: session, MOTD: motd, Reason: out.reason, Withheld: withheld,
+		Foreground: foregroundOf(out.probe, out.state, out.evidence),
+	}, nil
 }
 
 // startError says what a failed start means to whoever asked for it.

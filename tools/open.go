@@ -72,7 +72,7 @@ func (t *Tools) runOpen(ctx context.Context, a *arguments) (*result, error) {
 		return nil, err
 	}
 	info := opened.Session.Info()
-	status, foreground := statusOf(info.Status), foregroundOf(info.Foreground)
+	status, foreground := statusOf(info.Status), foregroundOf(opened.Foreground)
 	marks := []string{"sessionId: " + info.ID}
 	if info.Name != "" {
 		marks = append(marks, "name: "+info.Name)
@@ -93,7 +93,7 @@ func (t *Tools) runOpen(ctx context.Context, a *arguments) (*result, error) {
 	if info.Dir != "" {
 		marks = append(marks, "cwd: "+info.Dir)
 	}
-	if m := foreground.mark(info.Foreground.Own); m != "" {
+	if m := foreground.mark(opened.Foreground.Own); m != "" {
 		marks = append(marks, m)
 	}
 	res.marks = marks
