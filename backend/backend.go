@@ -153,8 +153,9 @@ type Describer interface {
 
 // Locator is a terminal that knows where its own program works.
 type Locator interface {
-	// Dir returns the working directory of the session's own program.
-	Dir() (string, error)
+	// Dir returns the working directory of the session's own program: known,
+	// if that names the same directory, perhaps by way of a symbolic link.
+	Dir(known string) (string, error)
 }
 
 // Napper is a terminal whose platform can wait for less than Go's timers can

@@ -271,6 +271,9 @@ func (a *wait) outcome(v view, verdict readiness.Verdict) outcome {
 func (s *Session) conclude(w *watch, v view, verdict readiness.Verdict, out *outcome) {
 	out.excerpt = s.current(w)
 	w.told = true
+	if w.line && !v.fresh {
+		s.dirTold = false // the marks may be lost
+	}
 	if w.line && !v.fresh && out.state == readiness.Prompt {
 		// No command ran and no prompt came: the line is still being edited,
 		// perhaps because the shell did not accept it (fish).

@@ -62,21 +62,21 @@ func foregroundOf(p backend.Probe, state readiness.State, evidence readiness.Evi
 	return Foreground{PID: p.PID, PGID: p.PGID, Command: p.Command, Own: p.Own, State: state, Evidence: evidence}
 }
 
-// workingDir is the shell's directory by its marks, else that of the session's
-// own program, else "".
+// workingDir is the shell's directory by its marks if it is at the prompt that
+// it marked, else that of the session's own program, else "".
 func (s *Session) workingDir() string {
 	s.mu.Lock()
-	dir, exited := s.dir, s.exited
+	dir, told, exited := s.dir, s.dirTold, s.exited
 	s.mu.Unlock()
-	if dir != "" || exited {
+	if told || exited {
 		return dir
 	}
 	if l, ok := s.term.(backend.Locator); ok {
-		if d, err := l.Dir(); err == nil {
+		if d, err := l.Dir(dir); err == nil {
 			return d
 		}
 	}
-	return ""
+	return dir
 }
 
 // tellDir returns the working directory and whether the last result said

@@ -50,6 +50,7 @@ type Session struct {
 	status    int    // of the last command
 	untold    bool   // no result has told that status
 	dir       string // by the marks, "" without
+	dirTold   bool   // the prompt that told it is still there
 	exited    bool
 	exit      backend.Exit
 	drained   bool  // no output can come any more
@@ -168,15 +169,15 @@ func (s *Session) mark(m screen.Mark) {
 	case screen.PromptStart:
 		s.replies = nil // whoever asked is gone, and the shell did not ask
 		if s.place == readiness.InCommand {
-			s.status, s.untold = m.Status, true
+			s.status, s.untold = m.Status, m.Status >= 0
 		}
-		s.place, s.dir = readiness.AtPrompt, m.Dir
+		s.place, s.dir, s.dirTold = readiness.AtPrompt, m.Dir, m.Dir != ""
 	case screen.PromptEnd:
 		if s.place == readiness.InCommand {
 			s.place = readiness.AtPrompt // its start was lost
 		}
 	case screen.CommandStart:
-		s.place, s.starts = readiness.InCommand, true
+		s.place, s.starts, s.dirTold = readiness.InCommand, true, false
 	case screen.Continuation:
 		s.place = readiness.AtContinuation
 	}

@@ -11,6 +11,19 @@ import (
 	"github.com/ptykeep/ptykeep/backend"
 )
 
+// sameDir reports whether two names lead to the same directory.
+func sameDir(a, b string) bool {
+	if b == "" {
+		return false
+	}
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
 // Terminal is the server's side of a terminal: every power that package backend
 // knows. All methods may be called concurrently.
 //
