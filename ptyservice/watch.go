@@ -80,8 +80,8 @@ func (w *watch) mark(m screen.Mark) {
 	case screen.PromptStart:
 		w.fresh = true
 		if w.started {
-			w.started, w.ran, w.exitCode = false, true, m.Status
-		} else if w.line {
+			w.started, w.ran, w.exitCode = false, m.Status >= 0, m.Status
+		} else if w.line && m.Status >= 0 {
 			// The shell took the line and started no command: it refused it (a
 			// syntax error), or it does not mark the start.
 			w.ran, w.exitCode = true, m.Status

@@ -44,7 +44,7 @@ func TestShellNoCommandRan(t *testing.T) {
 			if r := s.run("sh -c 'exit 4'"); r.status != 4 {
 				t.Errorf("got %+v", r)
 			}
-			if r := s.run(""); r.status != 4 || r.commands != 0 {
+			if r := s.run(""); r.status != 4 && !(r.status == -1 && strings.HasPrefix(sh.name, "zsh")) || r.commands != 0 {
 				t.Errorf("empty line: got %+v", r)
 			}
 			s.check("true", 0, "")

@@ -144,7 +144,9 @@ func (s *shellTerm) read() {
 			mark := shellMark{kind: s.tail[m[2]], status: -1, before: string(s.tail[:m[0]])}
 			fields := strings.SplitN(string(s.tail[m[4]:m[5]]), ";", 3)
 			if mark.kind == 'D' && len(fields) == 3 {
-				mark.status, _ = strconv.Atoi(fields[0])
+				if fields[0] != "" { // zsh does not always know
+					mark.status, _ = strconv.Atoi(fields[0])
+				}
 				fields, mark.cwd = fields[1:], fields[2]
 			}
 			mark.pid, _ = strconv.Atoi(fields[0])

@@ -27,7 +27,7 @@ const (
 // another nonce, of another kind or with malformed numbers are dropped.
 type Mark struct {
 	Kind   MarkKind
-	Status int    // of the earlier command, PromptStart only
+	Status int    // of the earlier command, -1 if the shell cannot tell; PromptStart only
 	PID    int    // process id of the shell
 	Dir    string // the shell's working directory as it sent it, PromptStart only
 	At     Pos    // the cursor of the main screen when the mark came
@@ -48,14 +48,15 @@ func (s *Screen) Marks() []Mark {
 // now on is (true) or is not (false) prompt or echoed command. A mark sets
 // it again.
 func (s *Screen) Hide(on bool) {
-	s.hidden = on
+	s.hidden, s.echoes = on, !on
 	s.arm()
 	s.setAttr()
 }
 
-// accepted is called when bracketed paste is switched off: a shell does so when
-// it has taken the line (readline, zle). What follows is no echo any more, also
-// without a command mark: the shell may refuse the line with a message.
+// accepted is called when bracketed paste is switched off, or where it is off
+// when a line ends: a shell does so when it has taken the line (readline, zle).
+// What follows is no echo any more, also without a command mark: the shell may
+// refuse the line with a message.
 func (s *Screen) accepted() {
 	if s.typing && s.hidden {
 		s.typing, s.hidden = false, false
@@ -77,9 +78,10 @@ func (s *Screen) mark(payload string) {
 		return
 	}
 	m.At = s.Pos()
-	if m.Kind == PromptEnd && s.continued && !s.starts {
-		// A shell that does not mark where the command starts: its own echo
-		// came before, what follows is output or the next continuation prompt.
+	if m.Kind == PromptEnd && !s.starts && (s.continued || s.echoes) {
+		// A shell that does not mark where the command starts. What is typed
+		// ahead was echoed before: output may follow at once, or the next
+		// continuation prompt.
 		s.hidden = false
 	}
 	s.typing, s.continued = m.Kind == PromptEnd, m.Kind == Continuation
@@ -98,6 +100,9 @@ func (s *Screen) mark(payload string) {
 		}
 	case Continuation:
 		s.hidden = true
+		if s.starts {
+			s.hideLeft() // zsh draws the prompt before it can say so
+		}
 	case CommandStart:
 		s.hidden = false
 		s.floor = m.At.Line
@@ -108,6 +113,21 @@ func (s *Screen) mark(payload string) {
 		s.marks = append(s.marks[:0], s.marks[1:]...)
 	}
 	s.marks = append(s.marks, m)
+}
+
+// hideLeft makes what is left of the cursor part of the hidden zone.
+func (s *Screen) hideLeft() {
+	if s.g != s.main {
+		return
+	}
+	r := s.g.row()
+	for x := range s.g.cur.x {
+		if r.cells[x].ch != 0 {
+			r.cells[x].st |= stZone
+			r.rich = true
+		}
+	}
+	r.stale |= staleSize
 }
 
 // parseMark parses what follows the nonce.
@@ -124,7 +144,9 @@ func parseMark(text string) (Mark, bool) {
 		if len(f) < 3 || len(f[2]) > maxDir {
 			return Mark{}, false
 		}
-		m.Status, ok = number(f[0])
+		if m.Status = -1; f[0] != "" {
+			m.Status, ok = number(f[0])
+		}
 		m.Dir = f[2]
 		rest = f[1]
 	case PromptEnd, CommandStart, Continuation:

@@ -133,6 +133,9 @@ func (s *Screen) lineFeed() {
 	}
 	s.g.cur.pending = false
 	s.index()
+	if !s.modes.BracketedPaste {
+		s.accepted() // a line editor ends its line with this alone, but for pastes of several
+	}
 }
 
 // reverseIndex moves the cursor up; at the top of the scroll region the

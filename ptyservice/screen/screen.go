@@ -144,6 +144,7 @@ type Screen struct {
 	clusters   clusters
 
 	hidden bool // the zone: what is written now is prompt or echo
+	echoes bool // Hide said last that what follows is not to be hidden
 	typing bool // the shell reads a line: its prompt is complete
 	starts bool // the shell marks where commands start
 	// The latest mark was that of a continuation prompt.

@@ -38,8 +38,10 @@ function __ptykeep_end
     __ptykeep_put "D;$argv[1];$fish_pid;$cwd"
 end
 
+# Blank lines and comments are no command: they leave the status as it was.
 function __ptykeep_preexec --on-event fish_preexec
-    __ptykeep_put "C;$fish_pid"
+    string match -qrv '^\s*(#|$)' -- (string split \n -- "$argv[1]")
+    and __ptykeep_put "C;$fish_pid"
 end
 
 # A tab in a paste is data; fish would drop it.

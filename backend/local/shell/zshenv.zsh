@@ -30,9 +30,13 @@ __ptykeep_precmd() {
 		local ret=${1:-$?}
 		emulate -L zsh
 		unsetopt xtrace
-		local cwd=$PWD
+		local cwd=$PWD told=$ret
 		if [[ $cwd == *[[:cntrl:]]* ]]; then cwd=; fi
-		__ptykeep_put "D;$ret;$$;$cwd"
+		# A line that zsh refuses leaves a status that is not 0 as it was:
+		# then nobody knows.
+		if [[ -z ${__ptykeep_ran-} && $ret == ${__ptykeep_last-} ]]; then told=; fi
+		typeset -g __ptykeep_last=$ret __ptykeep_ran=
+		__ptykeep_put "D;$told;$$;$cwd"
 		__ptykeep_order
 	} 2>/dev/null
 	return 0
@@ -43,6 +47,7 @@ __ptykeep_preexec() {
 	{
 		emulate -L zsh
 		unsetopt xtrace
+		typeset -g __ptykeep_ran=1
 		__ptykeep_put "C;$$"
 	} 2>/dev/null
 	return 0
