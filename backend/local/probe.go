@@ -21,23 +21,24 @@ func (t *Terminal) Probe() (backend.Probe, error) {
 		return backend.Probe{}, err
 	}
 	p := backend.Probe{PGID: pgid, PID: pgid}
+	if pgid != 0 && t.waits != nil {
+		p.Own = t.owns(pgid)
+		var waiter int
+		if p.Wait, waiter, p.Detail = t.waits.look(pgid); waiter != 0 {
+			p.PID = waiter
+		}
+	}
+	// After the look: who waits has set the flags for it before.
 	var timed bool
 	if p.Flags, timed, err = t.flags(); err != nil {
 		return backend.Probe{}, err
 	}
-	if pgid == 0 || t.waits == nil {
-		return p, nil
-	}
-	p.Own = t.owns(pgid)
-	var waiter int
-	p.Wait, waiter, p.Detail = t.waits.look(pgid)
-	if waiter != 0 {
-		p.PID = waiter
-	}
 	if timed && p.Wait == backend.WaitExact {
 		p.Wait = backend.WaitTimed
 	}
-	p.Command = command(p.PID)
+	if pgid != 0 && t.waits != nil {
+		p.Command = command(p.PID)
+	}
 	return p, nil
 }
 
