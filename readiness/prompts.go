@@ -17,12 +17,18 @@ var repls = map[string]*regexp.Regexp{
 	"jshell":     regexp.MustCompile(`^(jshell|\s+\.\.\.)> $`),
 }
 
+// pythonPrompt is that of Python 3.13 and later, whose editor wakes by a timer.
+var pythonPrompt = regexp.MustCompile(`^(>>> |\.\.\. )$`)
+
 var nodePrompt = regexp.MustCompile(`^(> |\.\.\. )$`)
 
 // IsREPLPrompt reports whether row is the prompt of the well-known REPL
 // command. Other prompts must have been typed at before to be known.
 func IsREPLPrompt(command, row string) bool {
 	re := repls[command]
+	if strings.HasPrefix(command, "python") { // python3.13
+		re = pythonPrompt
+	}
 	return re != nil && re.MatchString(row)
 }
 
@@ -31,7 +37,7 @@ func IsREPLPrompt(command, row string) bool {
 func IsREPL(args []string) bool {
 	for _, a := range args[min(1, len(args)):] {
 		switch {
-		case !strings.HasPrefix(a, "-"), a == "-e", a == "-p", a == "-c", a == "-pe",
+		case !strings.HasPrefix(a, "-"), a == "-e", a == "-p", a == "-c", a == "-m", a == "-pe",
 			strings.HasPrefix(a, "--eval"), strings.HasPrefix(a, "--print"), strings.HasPrefix(a, "--check"):
 			return false
 		}
