@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/ptykeep/ptykeep/backend"
+	"github.com/ptykeep/ptykeep/ptyservice/screen"
 	"github.com/ptykeep/ptykeep/readiness"
 )
 
@@ -55,7 +57,7 @@ func (s *Session) look(w *watch) view {
 	defer s.mu.Unlock()
 	return view{
 		wake: s.wake, offset: s.offset, lastOut: s.lastOut, changed: s.changed,
-		place: s.place, row: s.screen.Left(), line: s.screen.Pos().Line, alt: s.screen.Alt(),
+		place: s.placeNow(), row: s.screen.Left(), line: s.screen.Pos().Line, alt: s.screen.Alt(),
 		exited: s.exited && s.allRead(), lost: s.lost,
 		closing: s.closing != nil,
 		fresh:   w.fresh, output: w.output, ran: w.ran, exitCode: w.exitCode,
@@ -135,7 +137,9 @@ func (s *Session) await(ctx context.Context, w *watch, o waitOptions) (outcome, 
 					a.due = time.Time{}
 					continue
 				}
-				if same || verdict.Reason == readiness.StdinRead {
+				// A wait that nothing else can end stays one whatever came
+				// before it. Other verdicts rest on what was shown.
+				if same || verdict.Reason == readiness.StdinRead && a.facts.Now.Wait == backend.WaitExact {
 					return a.outcome(fresh, verdict), nil
 				}
 				continue
@@ -171,7 +175,11 @@ const matchWindow = 64 << 10
 func (a *wait) matches() bool {
 	a.s.mu.Lock()
 	text := a.w.past + a.s.current(a.w).text()
+	row := a.s.screen.Left()
 	a.s.mu.Unlock()
+	if end := strings.TrimRight(row, " "); end != "" && strings.HasSuffix(text, end) {
+		text += row[len(end):] // the cursor waits behind blanks: "name: "
+	}
 	// Without text nothing came out yet.
 	return text != "" && a.o.until.MatchString(tailOf(text))
 }
@@ -256,7 +264,7 @@ func (a *wait) outcome(v view, verdict readiness.Verdict) outcome {
 		a.facts.Now = backend.Probe{} // whoever was there is gone
 	}
 	f := a.facts
-	if verdict.Reason != readiness.InferredIdle {
+	if verdict.Reason != readiness.InferredIdle && (verdict.Reason != readiness.StdinRead || f.Now.Wait == backend.WaitExact) {
 		if s, e := readiness.Describe(f); s != readiness.Unknown || verdict.State == "" {
 			verdict.State, verdict.Evidence = s, e
 		}
@@ -280,7 +288,11 @@ func (s *Session) conclude(w *watch, v view, verdict readiness.Verdict, out *out
 		out.state = readiness.WaitingInput
 		out.excerpt = s.edited(w)
 	}
-	s.shown = s.screen.Pos()
+	s.shown, s.shownLeft = s.screen.Pos(), ""
+	s.screen.Lines(s.shown.Line, s.shown.Line, func(l screen.Line) bool {
+		s.shownLeft = string(l.Text[:min(s.shown.Off, len(l.Text))])
+		return false
+	})
 	s.waited = -1
 	if verdict.Reason == readiness.StdinRead || verdict.Reason == readiness.InferredIdle {
 		s.waited = s.offset

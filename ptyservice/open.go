@@ -161,7 +161,6 @@ func (s *Service) start(ctx context.Context, ownerID string, r OpenRequest) (*Op
 	w := session.watch(watchOptions{from: screen.Pos{Line: 1}, starting: true, typedLine: -1, since: began})
 	out, err := session.await(ctx, w, waitOptions{deadline: began.Add(timeout)})
 	session.unwatch(w)
-	session.settled()
 	if err != nil {
 		return nil, s.rollback(session, err)
 	}

@@ -81,6 +81,7 @@ func trimBroken(s string) string {
 // ready; see newCollector.
 type collector struct {
 	from  screen.Pos
+	past  string // what was left of from, if it may be written anew
 	limit int
 	echo  []string // typed lines whose echo has not been seen, in order
 
@@ -116,6 +117,9 @@ func (c *collector) add(line screen.Line) {
 	off := 0
 	if line.Number == c.from.Line {
 		off = min(c.from.Off, len(line.Text))
+		if c.past != "" && string(line.Text[:off]) != c.past {
+			off = 0 // another state of a bar: whole
+		}
 	}
 	text := visible(line, off)
 	switch {

@@ -129,7 +129,8 @@ func (snd *Send) Run(ctx context.Context) (Result, error) {
 		}
 	}
 	if !snd.r.types() {
-		w := s.watch(watchOptions{since: began, from: s.lastShown(), typedLine: -1, waitsOn: true})
+		from, past := s.lastShown()
+		w := s.watch(watchOptions{since: began, from: from, past: past, typedLine: -1, waitsOn: true})
 		defer s.unwatch(w)
 		s.update(func() { snd.following = w })
 		return snd.finish(ctx, w, deadline, began)
@@ -266,13 +267,18 @@ func (snd *Send) follow(before backend.Probe, typed []string) *watch {
 		}
 		// The shell's own echo is no output, up to the mark of the command. A
 		// shell without that mark has its echo recognised by the text.
-		s.screen.Hide(s.starts)
-		if s.starts {
+		// Nor is there one where even the prompt was not drawn (exec 2>/dev/null).
+		hide := s.starts && s.screen.Drawn()
+		s.screen.Hide(hide)
+		if hide {
 			typed = nil
 		} else if submits {
 			s.place = readiness.InCommand // nobody else will say so
 		}
 	})
+	if before.Flags.Canonical && !before.Flags.Echo {
+		typed = nil // the same text is the program's own
+	}
 	if !before.Flags.Canonical && !atPrompt && !submits {
 		typed = nil // keys for a full screen have no echo to speak of
 	}
@@ -397,8 +403,8 @@ func isCommand(text string) bool {
 	return text != "" && !strings.HasPrefix(text, "#")
 }
 
-func (s *Session) lastShown() screen.Pos {
+func (s *Session) lastShown() (at screen.Pos, left string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.shown
+	return s.shown, s.shownLeft
 }

@@ -50,22 +50,24 @@ type Session struct {
 	status    int    // of the last command
 	untold    bool   // no result has told that status
 	dir       string // by the marks, "" without
+	goesOn    int64  // the line of the last continuation prompt
 	dirTold   bool   // the prompt that told it is still there
 	exited    bool
 	exit      backend.Exit
 	drained   bool  // no output can come any more
 	lost      error // reading failed
 
-	sending bool            // the send slot is taken
-	watches []*watch        // who follows the output: a send, an open
-	shown   screen.Pos      // where the last result ended
-	told    string          // the directory that the last result knew
-	prompts map[string]bool // program and row at which input was typed
-	waited  int64           // output when the last result said that the program waits; -1 when it did not
-	mute    time.Time       // no query is answered before
-	escape  time.Time       // when an Escape was the last that was typed; else zero
-	partial int             // bytes of a line that was typed without its end, to a program that reads by lines
-	closing *closing        // a close that is under way or done
+	sending   bool            // the send slot is taken
+	watches   []*watch        // who follows the output: a send, an open
+	shown     screen.Pos      // where the last result ended
+	shownLeft string          // what stood left of it
+	told      string          // the directory that the last result knew
+	prompts   map[string]bool // program and row at which input was typed
+	waited    int64           // output when the last result said that the program waits; -1 when it did not
+	mute      time.Time       // no query is answered before
+	escape    time.Time       // when an Escape was the last that was typed; else zero
+	partial   int             // bytes of a line that was typed without its end, to a program that reads by lines
+	closing   *closing        // a close that is under way or done
 }
 
 func (s *Service) newSession(ownerID string, r OpenRequest, spec backend.Spec, term backend.Terminal) *Session {
@@ -132,7 +134,7 @@ func (s *Session) pump() {
 
 // take feeds output to the screen and notes what it tells.
 func (s *Session) take(p []byte) {
-	replies := false
+	replies, started := false, false
 	s.update(func() {
 		now := time.Now()
 		_, _ = s.screen.Write(p) // never fails
@@ -142,6 +144,7 @@ func (s *Session) take(p []byte) {
 			s.changes, s.changed = c, now
 		}
 		for _, m := range s.screen.Marks() {
+			started = started || m.Kind == screen.PromptStart
 			s.mark(m)
 		}
 		for _, w := range s.watches {
@@ -154,6 +157,9 @@ func (s *Session) take(p []byte) {
 	})
 	if replies {
 		s.reply()
+	}
+	if started {
+		s.settled()
 	}
 }
 
@@ -173,14 +179,24 @@ func (s *Session) mark(m screen.Mark) {
 		}
 		s.place, s.dir, s.dirTold = readiness.AtPrompt, m.Dir, m.Dir != ""
 	case screen.PromptEnd:
+		s.goesOn = m.At.Line
 		if s.place == readiness.InCommand {
 			s.place = readiness.AtPrompt // its start was lost
 		}
 	case screen.CommandStart:
 		s.place, s.starts, s.dirTold = readiness.InCommand, true, false
 	case screen.Continuation:
-		s.place = readiness.AtContinuation
+		s.place, s.goesOn = readiness.AtContinuation, m.At.Line
 	}
+}
+
+// placeNow is place, unless the continuation prompt is not where the cursor is: a
+// shell without marks in its prompt has gone on from there. s.mu is held.
+func (s *Session) placeNow() readiness.Place {
+	if s.place == readiness.AtContinuation && s.screen.Pos().Line > s.goesOn {
+		return readiness.InCommand
+	}
+	return s.place
 }
 
 // final passes a line that will not change any more to whoever follows.
@@ -206,7 +222,8 @@ func (s *Session) exitStatus() (backend.Exit, bool) {
 	return s.exit, s.exited
 }
 
-// settled tells the backend that start-up is over.
+// settled tells the backend that start-up is over: the shell draws a prompt. That
+// it waits is not enough, a start-up file may ask something before ours is read.
 func (s *Session) settled() {
 	if t, ok := s.term.(backend.Settler); ok {
 		t.Settled()

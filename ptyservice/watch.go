@@ -33,8 +33,9 @@ type watchOptions struct {
 	typedLine int64
 	starting  bool
 	line      bool
-	waitsOn   bool // for a command that was started before
-	running   bool // input goes to a command that was started before
+	past      string // what was told of the line at from
+	waitsOn   bool   // for a command that was started before
+	running   bool   // input goes to a command that was started before
 }
 
 // watch begins to follow the output, from o.from on also what has come already.
@@ -44,6 +45,7 @@ func (s *Session) watch(o watchOptions) *watch {
 		since: o.since, typedLine: o.typedLine, starting: o.starting, line: o.line,
 		text: newCollector(o.from, s.service.cfg.MaxReadBytes, o.echo),
 	}
+	w.text.past = o.past
 	s.update(func() {
 		s.screen.Lines(o.from.Line, s.screen.Last(), func(l screen.Line) bool {
 			if !l.Live {
@@ -85,6 +87,10 @@ func (w *watch) mark(m screen.Mark) {
 			// The shell took the line and started no command: it refused it (a
 			// syntax error), or it does not mark the start.
 			w.ran, w.exitCode = true, m.Status
+		}
+	case screen.PromptEnd:
+		if w.started { // whoever would tell how it ended was taken away
+			w.started, w.fresh = false, true
 		}
 	case screen.Continuation:
 		w.fresh = true

@@ -2,6 +2,7 @@ package screen
 
 // control executes a C0 control character, or DEL.
 func (s *Screen) control(b byte) {
+	s.drawn = true
 	if b == 0x1b {
 		s.begin()
 		return

@@ -48,15 +48,18 @@ func (s *Screen) Marks() []Mark {
 // now on is (true) or is not (false) prompt or echoed command. A mark sets
 // it again.
 func (s *Screen) Hide(on bool) {
-	s.hidden, s.echoes = on, !on
+	s.hidden, s.echoes, s.edited = on, !on, on
 	s.arm()
 	s.setAttr()
 }
 
-// accepted is called when bracketed paste is switched off, or where it is off
-// when a line ends: a shell does so when it has taken the line (readline, zle).
-// What follows is no echo any more, also without a command mark: the shell may
-// refuse the line with a message.
+// Drawn reports whether anything was written since the last prompt began, be it
+// only a carriage return: a line editor that draws nothing has no echo either.
+func (s *Screen) Drawn() bool { return s.drawn }
+
+// accepted is called when bracketed paste is switched off: a shell does so when
+// it has taken the line (readline, zle). What follows is no echo any more, also
+// without a command mark: the shell may refuse the line with a message.
 func (s *Screen) accepted() {
 	if s.typing && s.hidden {
 		s.typing, s.hidden = false, false
@@ -84,10 +87,17 @@ func (s *Screen) mark(payload string) {
 		// continuation prompt.
 		s.hidden = false
 	}
+	if m.Kind == PromptStart && s.typing && s.edited {
+		s.refused()
+	}
+	if m.Kind == PromptEnd {
+		s.typedAt = m.At.Line
+	}
 	s.typing, s.continued = m.Kind == PromptEnd, m.Kind == Continuation
 	s.starts = s.starts || m.Kind == CommandStart
 	switch m.Kind {
 	case PromptStart:
+		s.edited, s.drawn = false, false
 		s.replies = nil // whoever asked is gone, and the shell did not ask
 		if s.g == s.main {
 			s.soft() // nor does what it left behind concern the shell
@@ -103,6 +113,8 @@ func (s *Screen) mark(payload string) {
 		if s.starts {
 			s.hideLeft() // zsh draws the prompt before it can say so
 		}
+	case PromptEnd:
+		s.drawn = true
 	case CommandStart:
 		s.hidden = false
 		s.floor = m.At.Line
@@ -113,6 +125,25 @@ func (s *Screen) mark(payload string) {
 		s.marks = append(s.marks[:0], s.marks[1:]...)
 	}
 	s.marks = append(s.marks, m)
+}
+
+// refused is called when a prompt follows a typed line without a command mark
+// between, where nothing told that the line was taken: what is below the line,
+// as far as it is still on the screen, is the shell's message.
+func (s *Screen) refused() {
+	line := s.log.next
+	for _, r := range s.main.rows[:s.main.cur.y+1] {
+		if line > s.typedAt {
+			for x := range r.cells {
+				r.cells[x].st &^= stZone
+			}
+			r.prompt = false
+			r.stale |= staleAll
+		}
+		if !r.wrap || r.cut {
+			line++
+		}
+	}
 }
 
 // hideLeft makes what is left of the cursor part of the hidden zone.

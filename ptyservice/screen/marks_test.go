@@ -147,7 +147,7 @@ func TestZones(t *testing.T) {
 		{"an erased command", osc("n;D;0;1;/") + "$ ls\r\x1b[K" + osc("n;C;1") + "x", "x\n"},
 		{"a right prompt", osc("n;D;0;1;/") + "$ ls\x1b[20G[0]\r\n" + osc("n;C;1"), "[$ ls               [0]]P\n\n"},
 		{"a gap that was written", osc("n;D;0;1;/") + "$" + osc("n;C;1") + "  " + osc("n;P;1") + "x", "[$  x]\n"},
-		{"a message without a command mark", osc("n;C;1") + osc("n;D;0;1;/") + "$ " + osc("n;B;1") + ")\r\nerror\r\n" + osc("n;D;2;1;/") + "$ ", "[$ )]P\nerror\n[$]\n"},
+		{"a message without a command mark", osc("n;C;1") + osc("n;D;0;1;/") + "$ " + osc("n;B;1") + ")\r\nmore\r\n" + osc("n;D;2;1;/") + "$ ", "[$ )]P\n[more]P\n[$]\n"},
 		{"a continuation prompt before its mark", osc("n;C;1") + osc("n;D;0;1;/") + "$ " + osc("n;B;1") + "if\r\nif> " + osc("n;P;1"), "[$ if]P\n[if>]\n"},
 		{"a wrapped command", osc("n;D;0;1;/") + strings.Repeat("x", 25) + "\r\n" + osc("n;C;1") + "o", "[" + strings.Repeat("x", 25) + "]P\no\n"},
 		{"wide characters", "a漢" + osc("n;P;1") + "字" + osc("n;C;1") + "b", "a漢[字]b\n"},
@@ -179,4 +179,17 @@ func TestHideSetsTheZone(t *testing.T) {
 func TestPromptEndsASoftWrap(t *testing.T) {
 	in := strings.Repeat("x", 12) + "\r" + osc("n;D;0;1;/") + "$ "
 	expect(t, "lines", text(feed(10, 5, in)), "xxxxxxxxxx\n$\n", in)
+}
+
+// TestRefusedLine: without bracketed paste nothing tells that a shell took a line,
+// but the next prompt without a command before it does.
+func TestRefusedLine(t *testing.T) {
+	s := feed(40, 12, osc("n;C;1")+osc("n;D;0;1;/")+"$ "+osc("n;B;1"))
+	s.Hide(true)
+	_, _ = s.Write([]byte("long (\r\nsh: near (\r\nsh: too\r\n" + osc("n;D;2;1;/") + "$ " + osc("n;B;1")))
+	s.Hide(true)
+	_, _ = s.Write([]byte("ls\r\n" + osc("n;C;1") + "out\r\n" + osc("n;D;0;1;/") + "$ " + osc("n;B;1")))
+	if got, want := marked(s), "[$ long (]P\nsh: near (\nsh: too\n[$ ls]P\nout\n[$]\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

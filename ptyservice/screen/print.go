@@ -7,6 +7,7 @@ const maxPiece = 4096
 // ascii writes a run of printable ASCII at the cursor.
 func (s *Screen) ascii(run []byte) {
 	s.last = rune(run[len(run)-1])
+	s.drawn = true
 	if s.modes.Insert || s.single != 0 || s.charsets[s.shift] != 'B' {
 		for _, b := range run {
 			s.put(s.translate(b), 1)
@@ -133,9 +134,6 @@ func (s *Screen) lineFeed() {
 	}
 	s.g.cur.pending = false
 	s.index()
-	if !s.modes.BracketedPaste {
-		s.accepted() // a line editor ends its line with this alone, but for pastes of several
-	}
 }
 
 // reverseIndex moves the cursor up; at the top of the scroll region the

@@ -145,8 +145,12 @@ type Screen struct {
 
 	hidden bool // the zone: what is written now is prompt or echo
 	echoes bool // Hide said last that what follows is not to be hidden
-	typing bool // the shell reads a line: its prompt is complete
-	starts bool // the shell marks where commands start
+	edited bool // Hide said since the prompt that what follows is a line editor's echo
+
+	typedAt int64 // the line that the last prompt ends on
+	drawn   bool  // something was written since the last prompt began
+	typing  bool  // the shell reads a line: its prompt is complete
+	starts  bool  // the shell marks where commands start
 	// The latest mark was that of a continuation prompt.
 	continued bool
 	armed     bool  // the next ED 2 pushes the screen into the log
