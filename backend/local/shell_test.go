@@ -75,6 +75,10 @@ func TestShellStatusAndOutput(t *testing.T) {
 }
 
 func TestShellManyCommands(t *testing.T) {
+	count := 100
+	if os.Getenv("PTYKEEP_TEST_LONG") == "1" {
+		count = 2000
+	}
 	for _, sh := range testShells {
 		t.Run(sh.name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +86,7 @@ func TestShellManyCommands(t *testing.T) {
 			seed := rand.Uint64()
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			cwd := s.home
-			for range 100 {
+			for range count {
 				line, status, output := "true", 0, ""
 				switch rnd.IntN(5) {
 				case 0:
