@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,7 +22,10 @@ import (
 //
 //	[missing:PROGRAM] skip  skips the script when a program is missing; that fails
 //	                        with PTYKEEP_TEST_REQUIRE_ALL=1
+//	[root]                  the tests run as root
+//	[ordinary]              there is a user without privileges to run a server as
 //	server NAME [ARG...]    starts "ptykeep mcp ARG..." and talks to it from now on
+//	ordinary NAME [ARG...]  the same in / as that user, who cannot enter $WORK
 //	use NAME                talks to that server again
 //	call TOOL [KEY=VALUE]   calls a tool; a value is JSON, or else a string
 //	${task}                 the task that was started last
@@ -58,13 +62,24 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: func(cond string) (bool, error) {
 			program, ok := strings.CutPrefix(cond, "missing:")
-			if !ok {
-				return false, fmt.Errorf("unknown condition %q", cond)
+			switch {
+			case ok:
+				return missing(program)
+			case cond == "root":
+				return os.Getuid() == 0, nil
+			case cond == "ordinary":
+				return ordinary()
 			}
-			return missing(program)
+			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"server": cmdServer, "use": cmdUse,
+			"ordinary": func(ts *testscript.TestScript, _ bool, args []string) {
+				startServer(ts, args, func(cmd *exec.Cmd) {
+					cmd.Env = append(cmd.Env, "TMPDIR=/tmp") // not in $WORK
+					asOrdinaryUser(t, cmd)
+				})
+			},
 			"call": cmdCall, "open": cmdOpen, "send": cmdSend, "await": cmdAwait, "signal": cmdSignal,
 			"read": cmdRead, "close": cmdClose, "list": cmdList,
 			"body": cmdBody, "text": cmdText, "error": cmdError, "fact": cmdFact, "faster": cmdFaster, "slower": cmdSlower,
@@ -73,6 +88,15 @@ func TestScripts(t *testing.T) {
 			"alive": cmdAlive, "gone": cmdGone, "keep": cmdKeep,
 		},
 	})
+}
+
+// ordinary reports whether asOrdinaryUser can do its work.
+func ordinary() (bool, error) {
+	there := os.Getuid() != 0 || os.Getenv("PTYKEEP_TEST_USER") != ""
+	if !there && os.Getenv("PTYKEEP_TEST_REQUIRE_ALL") == "1" {
+		return false, errors.New("needs PTYKEEP_TEST_USER")
+	}
+	return there, nil
 }
 
 // dialogue is what a script has at hand.
@@ -88,6 +112,11 @@ type dialogueKey struct{}
 func of(ts *testscript.TestScript) *dialogue { return ts.Value(dialogueKey{}).(*dialogue) }
 
 func cmdServer(ts *testscript.TestScript, _ bool, args []string) {
+	startServer(ts, args, func(*exec.Cmd) {})
+}
+
+// startServer starts the server args[0] with the rest of args, after prepare.
+func startServer(ts *testscript.TestScript, args []string, prepare func(*exec.Cmd)) {
 	if len(args) < 1 {
 		ts.Fatalf("usage: server NAME [ARG...]")
 	}
@@ -99,6 +128,7 @@ func cmdServer(ts *testscript.TestScript, _ bool, args []string) {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
+	prepare(cmd)
 	s, err := startStdio(cmd)
 	ts.Check(err)
 	ts.Defer(s.stop)
