@@ -30,6 +30,17 @@ type Spec struct {
 	Size  Size          // set before the program runs
 	Nonce string        // secret of the shell marks; "" starts Argv just as it is
 	Grace time.Duration // what teardown leaves to programs that end in order
+
+	Sandbox *Sandbox // nil: the programs may do whatever their user may
+}
+
+// Sandbox is what a terminal's programs may write to, for its whole life: the
+// terminal itself, /dev/null and the like, and these directories with all below
+// them. They may read and execute everything, and signal one another only where
+// the platform can confine that. The zero value lets nothing else be written.
+type Sandbox struct {
+	Writable []string // absolute, without symbolic links
+	Temp     string   // the temporary directory, likewise; also gets a private place for caches. "" = none
 }
 
 // Size is a terminal's size in character cells.
@@ -239,6 +250,7 @@ const (
 	StepTerminal  = "terminal"  // no pseudo-terminal or descriptor to be had
 	StepGuard     = "guard"     // the guard process could not be started
 	StepDirectory = "directory" // Spec.Dir cannot be entered
+	StepSandbox   = "sandbox"   // Spec.Sandbox cannot be had on this host
 	StepProgram   = "program"   // Spec.Argv cannot be executed
 )
 

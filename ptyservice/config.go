@@ -34,7 +34,7 @@ type Config struct {
 
 	WorkspaceRoot string // absolute; relative cwd arguments stand under it
 	SandboxMode   SandboxMode
-	Writable      []string // directories that a confined session may write to, besides
+	Writable      []string // directories that can be written besides, in WorkspaceWrite
 
 	EnvPassthrough []string          // names that the secret filter lets through
 	EnvSet         map[string]string // explicit values
@@ -45,9 +45,9 @@ type SandboxMode string
 
 // The modes of confinement.
 const (
-	ReadOnly       SandboxMode = "read-only"
-	WorkspaceWrite SandboxMode = "workspace-write"
-	FullAccess     SandboxMode = "danger-full-access"
+	ReadOnly       SandboxMode = "read-only"          // nothing but the terminal, /dev/null and the like can be written
+	WorkspaceWrite SandboxMode = "workspace-write"    // the workspace root, the temporary directory and Writable can, too
+	FullAccess     SandboxMode = "danger-full-access" // no confinement
 )
 
 // DefaultConfig returns the defaults, with the working directory as workspace
@@ -66,8 +66,7 @@ func DefaultConfig() Config {
 		Timeout: 30 * time.Second, DisposeGrace: 3 * time.Second,
 		MaxSessions:   64,
 		WorkspaceRoot: root,
-		// The only mode that works: nothing confines yet.
-		SandboxMode: FullAccess,
+		SandboxMode:   WorkspaceWrite,
 	}
 }
 

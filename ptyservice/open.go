@@ -68,8 +68,8 @@ func (s *Service) Open(ctx context.Context, ownerID string, r OpenRequest) (*Ope
 
 // check validates a request and fills in its defaults.
 func (s *Service) check(r *OpenRequest) error {
-	if s.cfg.SandboxMode != FullAccess {
-		return fmt.Errorf("mode %s: %w", s.cfg.SandboxMode, ErrSandboxUnavailable)
+	if s.sandboxErr != nil {
+		return s.sandboxErr
 	}
 	if err := checkName(r.Name); err != nil {
 		return err
@@ -142,6 +142,7 @@ func (s *Service) start(ctx context.Context, ownerID string, r OpenRequest) (*Op
 	spec := backend.Spec{
 		Name: newID("pty-"), Argv: slices.Clone(r.Command), Dir: r.Dir, Env: env,
 		Size: backend.Size{Cols: r.Cols, Rows: r.Rows}, Grace: s.cfg.DisposeGrace,
+		Sandbox: s.sandbox,
 	}
 	if r.Command == nil {
 		spec.Argv = s.cfg.shell(s.environ)
@@ -196,6 +197,8 @@ func (s *Service) startError(ctx context.Context, spec backend.Spec, err error) 
 			open := len(s.sessions)
 			s.mu.Unlock()
 			return fmt.Errorf("no pseudo-terminal or descriptor is left (%d sessions are open): %w: %w", open, ErrResourceLimit, step.Err)
+		case step.Step == backend.StepSandbox:
+			return s.cfg.unavailable("%w", step.Err)
 		case step.Step == backend.StepDirectory:
 			return fmt.Errorf("%w: cwd: %w", ErrInvalid, step.Err)
 		case step.Step == backend.StepProgram:

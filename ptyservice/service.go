@@ -29,6 +29,9 @@ type Service struct {
 	environ  []string // the server's own environment
 	log      *slog.Logger
 
+	sandbox    *backend.Sandbox // of all sessions; nil: none
+	sandboxErr error            // why none can be opened
+
 	// mu guards what follows. It is held for look-ups only, never while a
 	// session is talked to; no other lock is taken under it.
 	mu        sync.Mutex
@@ -72,8 +75,13 @@ func New(c Config, o Options) (*Service, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	sandbox, sandboxErr := c.sandbox(o.Environ)
+	if sandboxErr != nil {
+		log.Warn("no terminal can be opened", "error", sandboxErr)
+	}
 	return &Service{
 		cfg: c, backends: maps.Clone(o.Backends), environ: slices.Clone(o.Environ), log: log,
+		sandbox: sandbox, sandboxErr: sandboxErr,
 		owners: map[string]*owner{}, sessions: map[string]*Session{}, tasks: map[string]*Task{},
 	}, nil
 }

@@ -168,7 +168,7 @@ var codes = []struct {
 	{ptyservice.ErrNoForeground, "NO_FOREGROUND", "nothing was signalled; terminal_close ends the session"},
 	{ptyservice.ErrShellKillRefused, "SHELL_KILL_REFUSED", "use terminal_close"},
 	{ptyservice.ErrLineTooLong, "LINE_TOO_LONG", "nothing was typed; write shorter lines, or a file"},
-	{ptyservice.ErrSandboxUnavailable, "SANDBOX_UNAVAILABLE", "the operator can choose --sandbox-mode danger-full-access, which runs unconfined"},
+	{ptyservice.ErrSandboxUnavailable, "SANDBOX_UNAVAILABLE", "nothing was started; the operator can also choose --sandbox-mode danger-full-access, which runs unconfined"},
 	{ptyservice.ErrResourceLimit, "RESOURCE_LIMIT", "close what you do not need"},
 	{ptyservice.ErrNoTask, "NO_TASK", "tasks go with their session"},
 	{errBackgroundDisabled, "BACKGROUND_DISABLED", "call without run_in_background"},

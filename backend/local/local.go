@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -38,11 +39,14 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Backend starts terminals on this machine. It may be used concurrently, and
-// holds nothing that must be closed.
+// Backend starts terminals on this machine. It may be used concurrently. Whoever
+// starts terminals with a Temp in their sandbox calls Close in the end.
 type Backend struct {
 	executable string
 	log        *slog.Logger
+
+	mu      sync.Mutex // guards private
+	private string     // caches of confined terminals, "" until there is one
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -117,10 +121,15 @@ func (b *Backend) open(spec backend.Spec) (t *Terminal, slave *os.File, err erro
 // launch starts the guard of t and gives it its orders. After an error nothing
 // of the guard is left.
 func (b *Backend) launch(t *Terminal, spec backend.Spec, slave *os.File) error {
+	env, private, err := b.redirect(spec.Env, spec.Sandbox)
+	if err != nil {
+		return &backend.StartError{Step: backend.StepSandbox, Err: err}
+	}
+	spec.Env = env
 	if spec.Nonce != "" {
 		// Not a name that could come again: the guard removes it at the end
 		// even if it has been removed before.
-		dir, err := os.MkdirTemp("", "ptykeep-"+rand.Text()+"-")
+		dir, err := os.MkdirTemp(temp(spec.Sandbox), "ptykeep-"+rand.Text()+"-")
 		if err == nil {
 			dir, err = filepath.Abs(dir) // TMPDIR may be relative, the guard is elsewhere
 		}
@@ -144,6 +153,7 @@ func (b *Backend) launch(t *Terminal, spec backend.Spec, slave *os.File) error {
 	// An error means that the guard is gone, which awaitStart reports.
 	_ = w.send(guard.Spec{
 		Argv: raw(spec.Argv), Dir: []byte(spec.Dir), Env: raw(spec.Env), Grace: spec.Grace, Startup: []byte(t.startup),
+		Confinement: confinement(spec.Sandbox), Private: []byte(private),
 	})
 	return nil
 }
@@ -167,8 +177,11 @@ func (t *Terminal) awaitStart(ctx context.Context, argv []string) error {
 	if f := e.Failed; f != nil {
 		<-t.warden.gone
 		op := "exec"
-		if f.Step == backend.StepDirectory {
+		switch f.Step {
+		case backend.StepDirectory:
 			op = "chdir"
+		case backend.StepSandbox:
+			return &backend.StartError{Step: f.Step, Err: sandboxError(f)}
 		}
 		return &backend.StartError{Step: f.Step, Err: &fs.PathError{Op: op, Path: string(f.Path), Err: f.Errno}}
 	}

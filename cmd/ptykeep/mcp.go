@@ -65,6 +65,12 @@ func serve(ctx context.Context, s *settings, log *slog.Logger, in io.Reader, out
 	if err != nil {
 		return err
 	}
+	defer func() {
+		// Last: it is what closed terminals leave.
+		if err := terminals.Close(); err != nil {
+			log.Warn("leaving a directory", "error", err)
+		}
+	}()
 	service, err := ptyservice.New(s.service, ptyservice.Options{
 		Backends: map[string]backend.Backend{"shell": terminals}, Environ: os.Environ(), Log: log,
 	})
@@ -80,7 +86,7 @@ func serve(ctx context.Context, s *settings, log *slog.Logger, in io.Reader, out
 		log.Warn("the connection ended", "error", err)
 	}
 	late := time.AfterFunc(s.service.DisposeGrace+farewell, func() {
-		log.Error("disposal takes too long; leaving it to the guards")
+		log.Error("disposal takes too long; leaving it to the guards, with the caches")
 		os.Exit(1)
 	})
 	defer late.Stop()

@@ -18,6 +18,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
@@ -148,6 +149,29 @@ func (g *guard) clean() {
 		// temporary directory.
 		_ = os.RemoveAll(string(g.spec.Startup))
 	}
+	if len(g.spec.Private) > 0 && serverGone() {
+		_ = RemoveAll(string(g.spec.Private)) // as above
+	}
+}
+
+// RemoveAll removes a directory with all that programs have put there, also
+// below directories that they made read-only.
+func RemoveAll(dir string) error {
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if d != nil && d.IsDir() && err == nil {
+			_ = os.Chmod(path, 0o700) // what this does not help is seen below
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
+// serverGone reports that the server has ended, and not only closed its half of
+// the socket: both directions are shut (poll(2), POLLHUP).
+func serverGone() bool {
+	p := []unix.PollFd{{Fd: ControlFD}}
+	_, err := unix.Poll(p, 0)
+	return err == nil && p[0].Revents&unix.POLLHUP != 0
 }
 
 // closeInherited closes what the server itself was started with and so passed on

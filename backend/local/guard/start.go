@@ -38,6 +38,10 @@ func (g *guard) start() (backend.Process, *Failed) {
 	if err != nil {
 		return backend.Process{}, failed(backend.StepProgram, err, argv[0])
 	}
+	path, argv, confineFailed := g.confine(path, argv)
+	if confineFailed != nil {
+		return backend.Process{}, confineFailed
+	}
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
 		Env:   env,
 		Files: []uintptr{SlaveFD, SlaveFD, SlaveFD},

@@ -26,6 +26,16 @@ type Spec struct {
 	Env     [][]byte
 	Grace   time.Duration // what teardown leaves, when nobody is there to say it
 	Startup []byte        // directory that is removed at the end, "" for none
+
+	Confinement *Confinement `json:",omitempty"` // nil: the program may do what its user may
+	Private     []byte       // directory of the server that is removed at the end if the server is gone, "" for none
+}
+
+// Confinement is what the program and all that descends from it may write to,
+// besides terminals and what keeps nothing.
+type Confinement struct {
+	Writable [][]byte // directories, absolute and without symbolic links in the name
+	ABI      int      // of Landlock, not to be exceeded; 0: what the kernel has. For tests of older kernels
 }
 
 // Request is a further line to the guard. EOF means the same, and that nobody

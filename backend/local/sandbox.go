@@ -1,0 +1,105 @@
+package local
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/ptykeep/ptykeep/backend"
+	"github.com/ptykeep/ptykeep/backend/local/guard"
+)
+
+// confinement returns what a guard is told of a sandbox.
+func confinement(s *backend.Sandbox) *guard.Confinement {
+	if s == nil {
+		return nil
+	}
+	c := &guard.Confinement{Writable: raw(s.Writable)}
+	if s.Temp != "" {
+		c.Writable = append(c.Writable, []byte(s.Temp))
+	}
+	return c
+}
+
+// temp is where the private directories of a session are made; "" is the
+// default.
+func temp(s *backend.Sandbox) string {
+	if s == nil {
+		return ""
+	}
+	return s.Temp
+}
+
+// redirect has programs keep their caches, where nothing says where they belong,
+// in a directory that all sandboxes of b share. It returns the environment and
+// the directory, which goes with Close, or by the guards when the server is
+// killed.
+func (b *Backend) redirect(env []string, s *backend.Sandbox) (changed []string, dir string, err error) {
+	if s == nil || s.Temp == "" {
+		return env, "", nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	// A session may have removed or replaced it.
+	if info, err := os.Lstat(b.private); err != nil || !info.IsDir() {
+		if b.private, err = os.MkdirTemp(s.Temp, "ptykeep-"+rand.Text()+"-"); err == nil {
+			// Not every program makes this one. Now, while nobody knows the name.
+			err = os.Mkdir(filepath.Join(b.private, "cache"), 0o700)
+		}
+		if err != nil {
+			return nil, "", fmt.Errorf("making directory for caches: %w", err)
+		}
+	}
+	changed = append([]string(nil), env...)
+	for _, v := range [][2]string{
+		{"XDG_CACHE_HOME", "cache"}, {"GOCACHE", "go-build"}, {"npm_config_cache", "npm"}, {"HISTFILE", "history"},
+	} {
+		if !hasVariable(env, v[0]) {
+			changed = append(changed, v[0]+"="+filepath.Join(b.private, v[1]))
+		}
+	}
+	return changed, b.private, nil
+}
+
+// hasVariable reports whether name is set. npm takes its own in any case.
+func hasVariable(env []string, name string) bool {
+	for _, kv := range env {
+		key, _, _ := strings.Cut(kv, "=")
+		if key == name || strings.HasPrefix(name, "npm_") && strings.EqualFold(key, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Close removes what the terminals of b had in common. Call it when all of them
+// are closed.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.private == "" {
+		return nil
+	}
+	if err := guard.RemoveAll(b.private); err != nil {
+		return fmt.Errorf("removing caches of the terminals: %w", err)
+	}
+	b.private = ""
+	return nil
+}
+
+// sandboxError says why the guard could not confine.
+func sandboxError(f *guard.Failed) error {
+	switch {
+	case errors.Is(f.Errno, syscall.ELOOP):
+		return fmt.Errorf("%s: there is a symbolic link now where the directory was", f.Path)
+	case len(f.Path) > 0:
+		return &fs.PathError{Op: "confining to", Path: string(f.Path), Err: f.Errno}
+	}
+	// A Mac names the program that it lacks.
+	return fmt.Errorf("this kernel has no Landlock, or does not let us use it: %w", f.Errno)
+}
