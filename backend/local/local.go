@@ -45,6 +45,8 @@ type Backend struct {
 	executable string
 	log        *slog.Logger
 
+	abi int // of Landlock, not to be exceeded; for tests of older kernels
+
 	mu      sync.Mutex // guards private
 	private string     // caches of confined terminals, "" until there is one
 }
@@ -153,7 +155,7 @@ func (b *Backend) launch(t *Terminal, spec backend.Spec, slave *os.File) error {
 	// An error means that the guard is gone, which awaitStart reports.
 	_ = w.send(guard.Spec{
 		Argv: raw(spec.Argv), Dir: []byte(spec.Dir), Env: raw(spec.Env), Grace: spec.Grace, Startup: []byte(t.startup),
-		Confinement: confinement(spec.Sandbox), Private: []byte(private),
+		Confinement: b.confinement(spec.Sandbox), Private: []byte(private),
 	})
 	return nil
 }

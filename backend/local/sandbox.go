@@ -15,11 +15,11 @@ import (
 )
 
 // confinement returns what a guard is told of a sandbox.
-func confinement(s *backend.Sandbox) *guard.Confinement {
+func (b *Backend) confinement(s *backend.Sandbox) *guard.Confinement {
 	if s == nil {
 		return nil
 	}
-	c := &guard.Confinement{Writable: raw(s.Writable)}
+	c := &guard.Confinement{Writable: raw(s.Writable), ABI: b.abi}
 	if s.Temp != "" {
 		c.Writable = append(c.Writable, []byte(s.Temp))
 	}
@@ -102,4 +102,29 @@ func sandboxError(f *guard.Failed) error {
 	}
 	// A Mac names the program that it lacks.
 	return fmt.Errorf("this kernel has no Landlock, or does not let us use it: %w", f.Errno)
+}
+
+// SandboxGaps says what the sandbox of this host does not confine although it
+// should: older kernels know less (landlock(7)). It does not tell whether there
+// is a sandbox at all; a start does.
+func SandboxGaps() []string {
+	abi, err := guard.Landlock()
+	if err != nil { // macOS
+		return []string{"signals"}
+	}
+	var gaps []string
+	for _, g := range []struct {
+		since int
+		what  string
+	}{
+		{2, "moving files to another directory is refused even inside"},
+		{3, "truncate(2) works everywhere"},
+		{5, "ioctls of devices"},
+		{6, "signals and abstract sockets"},
+	} {
+		if abi < g.since {
+			gaps = append(gaps, g.what)
+		}
+	}
+	return gaps
 }
