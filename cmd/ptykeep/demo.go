@@ -20,7 +20,8 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Show the main job: drive a shell, a REPL and gdb over MCP",
 		Long: "Start the server as a child, drive it over MCP as an agent would, and print the\n" +
-			"dialogue. The exit status is 0 only if each step came out right.",
+			"dialogue. The exit status is 0 only if each step came out right. Settings are taken\n" +
+			"from variables: PTYKEEP_SANDBOX_MODE=danger-full-access runs where nothing confines.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := context.WithTimeout(cmd.Context(), 2*time.Minute)
@@ -42,7 +43,13 @@ func demo(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return errors.New("the demo drives bash, which is not installed")
 	}
-	a, err := startAgent(ctx, "--shell", bash)
+	// Not where we stand: that may be the home directory, which no sandbox opens.
+	workspace, err := os.MkdirTemp("", "ptykeep-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(workspace) }() // a temporary directory; the system clears it
+	a, err := startAgent(ctx, "--shell", bash, "--workspace-root", workspace)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -53,7 +54,7 @@ func doctor(ctx context.Context, out io.Writer) error {
 	report("terminal", checkTerminal(ctx, b))
 	report("readiness", checkReadiness(ctx, b))
 	report("teardown", checkTeardown(ctx, b))
-	report("sandbox", finding{state: "degraded", detail: "confined modes are not there yet; sandbox-mode danger-full-access runs unconfined"})
+	report("sandbox", checkSandbox(ctx, b))
 	report("shells", checkPrograms("sh", []string{"bash", "zsh", "fish", "dash"}, "readiness of others rests on the kernel alone"))
 	report("programs", checkPrograms("", []string{"python3", "node", "gdb", "sqlite3", "less", "vim", "ssh"}, "not needed by ptykeep itself"))
 	if missing > 0 {
@@ -67,10 +68,21 @@ const doctorGrace = 500 * time.Millisecond
 
 // run starts a program in a terminal, hands it to look, and ends it.
 func run(ctx context.Context, b backend.Backend, look func(backend.Terminal) finding, argv ...string) finding {
+	return runIn(ctx, b, nil, look, argv...)
+}
+
+// runIn is run in a sandbox, nil for none.
+func runIn(ctx context.Context, b backend.Backend, sandbox *backend.Sandbox, look func(backend.Terminal) finding, argv ...string) finding {
 	term, err := b.Start(ctx, backend.Spec{
 		Name: "doctor", Argv: argv, Dir: os.TempDir(), Env: os.Environ(),
-		Size: backend.Size{Cols: 80, Rows: 24}, Grace: doctorGrace,
+		Size: backend.Size{Cols: 80, Rows: 24}, Grace: doctorGrace, Sandbox: sandbox,
 	})
+	var step *backend.StartError
+	if errors.As(err, &step) && step.Step == backend.StepSandbox {
+		// Needed: the default is a confined mode.
+		return finding{state: "missing", needed: true, detail: fmt.Sprintf("terminals cannot be confined: %v; "+
+			"terminal_open fails until sandbox-mode is danger-full-access, which runs unconfined", step.Err)}
+	}
 	if err != nil {
 		return finding{state: "missing", detail: err.Error(), needed: true}
 	}
@@ -144,6 +156,35 @@ func checkTeardown(ctx context.Context, b backend.Backend) finding {
 		}
 		return finding{state: "ok", detail: fmt.Sprintf("%d processes ended in %v, background jobs included", r.Ended, r.Elapsed.Round(100*time.Microsecond))}
 	}, "/bin/sh", "-c", "sleep 1000 & nohup sleep 1000 >/dev/null 2>&1 & echo up; wait")
+}
+
+// checkSandbox has a confined program write where it may and where it may not.
+func checkSandbox(ctx context.Context, b backend.Backend) finding {
+	broken := func(err error) finding {
+		return finding{state: "missing", detail: "the check needs two directories: " + err.Error(), needed: true}
+	}
+	var dirs [2]string
+	for i := range dirs {
+		dir, err := os.MkdirTemp("", "ptykeep-doctor-")
+		if err != nil {
+			return broken(err)
+		}
+		defer func() { _ = os.RemoveAll(dir) }() // a temporary directory; the system clears it
+		if dirs[i], err = filepath.EvalSymlinks(dir); err != nil {
+			return broken(err)
+		}
+	}
+	const script = `echo >"$0/file" && echo inside; (echo >"$1/file") 2>/dev/null && echo outside; echo done`
+	return runIn(ctx, b, &backend.Sandbox{Writable: dirs[:1]}, func(t backend.Terminal) finding {
+		out, err := io.ReadAll(t)
+		if err != nil || string(out) != "inside\r\ndone\r\n" {
+			return finding{state: "missing", detail: fmt.Sprintf("a confined program should write inside and not outside: %q, %v", out, err), needed: true}
+		}
+		if gaps := local.SandboxGaps(); len(gaps) > 0 {
+			return finding{state: "degraded", detail: "a confined program wrote only where it may; this system does not confine all: " + strings.Join(gaps, "; ")}
+		}
+		return finding{state: "ok", detail: "a confined program wrote only where it may"}
+	}, "/bin/sh", "-c", script, dirs[0], dirs[1])
 }
 
 // checkPrograms looks for programs. needed is the one that has to be there.

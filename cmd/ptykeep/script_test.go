@@ -24,7 +24,8 @@ import (
 //	                        with PTYKEEP_TEST_REQUIRE_ALL=1
 //	[root]                  the tests run as root
 //	[ordinary]              there is a user without privileges to run a server as
-//	server NAME [ARG...]    starts "ptykeep mcp ARG..." and talks to it from now on
+//	server NAME [ARG...]    starts "ptykeep mcp ARG..." and talks to it from now on;
+//	                        unconfined, unless ARG says or "env SANDBOX=default" stands before
 //	ordinary NAME [ARG...]  the same in / as that user, who cannot enter $WORK
 //	use NAME                talks to that server again
 //	call TOOL [KEY=VALUE]   calls a tool; a value is JSON, or else a string
@@ -129,6 +130,9 @@ func startServer(ts *testscript.TestScript, args []string, prepare func(*exec.Cm
 		}
 	}
 	prepare(cmd)
+	if ts.Getenv("SANDBOX") != "default" {
+		unconfined(cmd)
+	}
 	s, err := startStdio(cmd)
 	ts.Check(err)
 	ts.Defer(s.stop)

@@ -27,6 +27,11 @@ func TestSoakLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := terminals.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	cfg := ptyservice.DefaultConfig()
 	cfg.Shell, cfg.WorkspaceRoot = "/bin/bash", t.TempDir()
 	service, err := ptyservice.New(cfg, ptyservice.Options{
@@ -132,7 +137,7 @@ func TestNoDescriptorLeftIsAClearError(t *testing.T) {
 func TestClientThatStopsReadingDoesNotKeepTheServer(t *testing.T) {
 	need(t, "bash")
 	mark := newMark()
-	cmd := exec.Command(binary, "mcp", "--shell", "/bin/bash", "--dispose-grace-ms", "500")
+	cmd := unconfined(exec.Command(binary, "mcp", "--shell", "/bin/bash", "--dispose-grace-ms", "500"))
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -139,6 +139,15 @@ type message struct {
 	Result, Error json.RawMessage
 }
 
+// unconfined makes a server's terminals run without a sandbox, unless cmd asks for
+// one: most dialogues are about something else and write where they like.
+func unconfined(cmd *exec.Cmd) *exec.Cmd {
+	if !strings.Contains(strings.Join(cmd.Args, " "), "--sandbox-mode") {
+		cmd.Env = append(cmd.Environ(), "PTYKEEP_SANDBOX_MODE=danger-full-access")
+	}
+	return cmd
+}
+
 func startStdio(cmd *exec.Cmd) (*stdioServer, error) {
 	s := &stdioServer{cmd: cmd, lines: make(chan string, 1000), ended: make(chan struct{}), errs: &lockedBuffer{}, early: map[string]message{}}
 	cmd.Stderr = s.errs
