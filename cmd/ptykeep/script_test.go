@@ -62,6 +62,13 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(home, 0o700)
 		},
 		Condition: func(cond string) (bool, error) {
+			if cond == "novenv" { // Debian has it in a package of its own
+				err := exec.Command("python3", "-c", "import venv, ensurepip").Run()
+				if err != nil && os.Getenv("PTYKEEP_TEST_REQUIRE_ALL") == "1" {
+					return true, fmt.Errorf("needs the venv module of python3: %w", err)
+				}
+				return err != nil, nil
+			}
 			program, ok := strings.CutPrefix(cond, "missing:")
 			switch {
 			case ok:
