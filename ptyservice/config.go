@@ -176,13 +176,7 @@ func (c Config) limits() readiness.Limits {
 // shell returns the program to run as the user's shell, with its arguments.
 func (c Config) shell(environ []string) []string {
 	path := c.Shell
-	preferred := ""
-	for _, kv := range environ {
-		if value, ok := strings.CutPrefix(kv, "SHELL="); ok {
-			preferred = value
-		}
-	}
-	for _, p := range []string{preferred, "/bin/bash"} {
+	for _, p := range []string{valueOf(environ, "SHELL"), "/bin/bash"} {
 		if path == "" && p != "" && executable(p) == nil {
 			path = p
 		}
