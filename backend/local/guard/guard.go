@@ -8,6 +8,9 @@
 // the guard as a child. When it has no child left, the session has no process
 // left.
 //
+// Where a session is confined, the guard confines itself before it starts the
+// program, which inherits that (confine_linux.go).
+//
 // The package is entered from its init, before the packages of the server are
 // initialised, and imports next to nothing, so that a session costs a small
 // process. A test holds its imports.
