@@ -64,6 +64,7 @@ func TestDecide(t *testing.T) {
 		{"known prompt of before the line was read", Facts{Now: seen(backend.WaitOpen, raw), Row: Row{Text: "> ", Known: true}, Looks: 9, Quiet: time.Second, Steady: time.Second}, "", Unknown, None},
 		{"unknown prompt with a timer, at once", Facts{Now: seen(backend.WaitTimed, raw), Row: row("irb> "), Steady: 24 * time.Millisecond}, "", Unknown, None},
 		{"unknown prompt with a timer, settled", Facts{Now: seen(backend.WaitTimed, raw), Row: row("irb> "), Steady: 25 * time.Millisecond}, InferredIdle, WaitingInput, KernelPrompt},
+		{"progress while a child works", Facts{Now: seen(backend.WaitOpen, raw), Row: row("progress 50%"), Steady: 2999 * time.Millisecond, Output: true}, "", Unknown, None},
 		{"unknown prompt over a network", Facts{Now: seen(backend.WaitOpen, raw), Row: row("host:~$ "), Steady: 399 * time.Millisecond}, "", Unknown, None},
 		{"unknown prompt over a network, settled", Facts{Now: seen(backend.WaitOpen, raw), Row: row("host:~$ "), Steady: 400 * time.Millisecond}, InferredIdle, WaitingInput, KernelPrompt},
 		{"timer without prompt", Facts{Now: seen(backend.WaitTimed, cooked), Row: row("working"), Steady: 2999 * time.Millisecond}, "", Unknown, None},

@@ -1,6 +1,7 @@
 package readiness
 
 import (
+	"regexp"
 	"strings"
 	"time"
 
@@ -122,11 +123,14 @@ func blind(f Facts, l Limits, v *Verdict) {
 // then its silence says nothing.
 func silent(f Facts) bool { return f.Starting && !f.Output }
 
+// percentage is the end of a row that tells how far something has come.
+var percentage = regexp.MustCompile(`\d%$`)
+
 // promptLike reports a row that ends the way prompts do: text, then one of the
 // usual last characters. It is a hint for how long to watch, never a proof.
 func promptLike(r Row) bool {
 	t := strings.TrimRight(r.Text, " ")
-	if t == "" || !r.Moved {
+	if t == "" || !r.Moved || percentage.MatchString(t) {
 		return false
 	}
 	for _, end := range []string{"$", "#", "%", ">", ":", "?", "]", ")", "}", "»", "❯", "➜", "λ", "›"} {
