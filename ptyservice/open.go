@@ -162,6 +162,11 @@ func (s *Service) start(ctx context.Context, ownerID string, r OpenRequest) (*Op
 	w := session.watch(watchOptions{from: screen.Pos{Line: 1}, starting: true, typedLine: -1, since: began})
 	out, err := session.await(ctx, w, waitOptions{deadline: began.Add(timeout)})
 	session.unwatch(w)
+	var prompted bool
+	session.update(func() { prompted = session.prompted; session.unsettled = !prompted })
+	if prompted {
+		session.settled()
+	}
 	if err != nil {
 		return nil, s.rollback(session, err)
 	}

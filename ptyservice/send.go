@@ -232,7 +232,9 @@ func (snd *Send) typeText(ctx context.Context, in input, deadline time.Time) (*w
 	if ctx.Err() != nil {
 		return nil, abortError(ctx)
 	}
-	s.learnPrompt(in.before.Command)
+	if snd.r.Text != nil && snd.r.Submit { // a key for a full screen answers no prompt
+		s.learnPrompt(in.before.Command)
+	}
 	w := snd.follow(in.before, in.typed)
 	for i, piece := range in.pieces {
 		s.rest(ctx, in.pause, i > 0)

@@ -51,6 +51,8 @@ type Session struct {
 	untold    bool   // no result has told that status
 	dir       string // by the marks, "" without
 	goesOn    int64  // the line of the last continuation prompt
+	prompted  bool   // the shell has drawn a prompt
+	unsettled bool   // it had not when open returned
 	dirTold   bool   // the prompt that told it is still there
 	exited    bool
 	exit      backend.Exit
@@ -134,7 +136,7 @@ func (s *Session) pump() {
 
 // take feeds output to the screen and notes what it tells.
 func (s *Session) take(p []byte) {
-	replies, started := false, false
+	replies, started := false, false // started: the prompt that open did not see
 	s.update(func() {
 		now := time.Now()
 		_, _ = s.screen.Write(p) // never fails
@@ -144,7 +146,11 @@ func (s *Session) take(p []byte) {
 			s.changes, s.changed = c, now
 		}
 		for _, m := range s.screen.Marks() {
-			started = started || m.Kind == screen.PromptStart
+			if m.Kind == screen.PromptStart {
+				s.prompted = true
+				started = started || s.unsettled
+				s.unsettled = false
+			}
 			s.mark(m)
 		}
 		for _, w := range s.watches {
