@@ -69,14 +69,20 @@ func Tagged(tag string) ([]backend.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	mark := []byte("\x00" + tag + "\x00")
 	var list []backend.Process
 	for _, p := range all {
-		if args, err := unix.SysctlRaw("kern.procargs2", p.PID); err == nil && bytes.Contains(args, mark) {
+		if HasTag(p.PID, tag) {
 			list = append(list, p)
 		}
 	}
 	return closure(list, all), nil
+}
+
+// HasTag reports whether pid was started with tag, "NAME=value", in its
+// environment. It is false where that cannot be read.
+func HasTag(pid int, tag string) bool {
+	args, err := unix.SysctlRaw("kern.procargs2", pid)
+	return err == nil && tag != "" && bytes.Contains(args, []byte("\x00"+tag+"\x00"))
 }
 
 // Inspect returns the living process with the number pid.

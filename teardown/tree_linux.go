@@ -28,7 +28,7 @@ func Descendants(root int) ([]backend.Process, error) {
 	var list []backend.Process
 	seen := map[int]bool{root: true}
 	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
-		for _, pid := range childPIDs(queue[0]) {
+		for _, pid := range ChildPIDs(queue[0]) {
 			// A process that moves to a new parent during the walk may be met
 			// twice.
 			if seen[pid] {
@@ -51,7 +51,7 @@ func Children(root int) ([]backend.Process, error) {
 		return slices.DeleteFunc(list, func(p backend.Process) bool { return p.PPID != root }), err
 	}
 	var list []backend.Process
-	for _, pid := range childPIDs(root) {
+	for _, pid := range ChildPIDs(root) {
 		if s, ok := readStat(pid); ok {
 			list = append(list, s.process())
 		}
@@ -75,6 +75,13 @@ func OnTerminal(sid int, rdev uint64) ([]backend.Process, error) {
 		}
 	}
 	return closure(list, all), nil
+}
+
+// HasTag reports whether pid was started with tag, "NAME=value", in its
+// environment. It is false where that cannot be read.
+func HasTag(pid int, tag string) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	return err == nil && tag != "" && bytes.Contains(append([]byte{0}, b...), []byte("\x00"+tag+"\x00"))
 }
 
 // Inspect returns the living process with the number pid.
@@ -185,7 +192,7 @@ func realUID(pid int) int {
 }
 
 // childPIDs returns the children of every thread of pid.
-func childPIDs(pid int) []int {
+func ChildPIDs(pid int) []int {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task"
 	f, err := os.Open(dir)
 	if err != nil {

@@ -44,6 +44,7 @@ type Options struct {
 type Backend struct {
 	executable string
 	log        *slog.Logger
+	orphanage  *orphanage // nil unless Adopt was called
 
 	abi int // of Landlock, not to be exceeded; for tests of older kernels
 
@@ -117,7 +118,9 @@ func (b *Backend) open(spec backend.Spec) (t *Terminal, slave *os.File, err erro
 	if err != nil {
 		return nil, nil, &backend.StartError{Step: backend.StepTerminal, Err: err}
 	}
-	return newTerminal(p, spec, b.log), p.forGuard, nil
+	t = newTerminal(p, spec, b.log)
+	t.orphanage = b.orphanage
+	return t, p.forGuard, nil
 }
 
 // launch starts the guard of t and gives it its orders. After an error nothing
@@ -143,7 +146,7 @@ func (b *Backend) launch(t *Terminal, spec backend.Spec, slave *os.File) error {
 			return &backend.StartError{Step: backend.StepProgram, Err: fmt.Errorf("integrating shell: %w", err)}
 		}
 	}
-	w, err := startGuard(b.executable, spec.Env, slave, t.finish)
+	w, err := startGuard(b.orphanage, b.executable, spec.Env, slave, t.finish)
 	if err != nil {
 		step := backend.StepGuard
 		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
@@ -170,6 +173,7 @@ func (t *Terminal) awaitStart(ctx context.Context, argv []string) error {
 		select {
 		case e = <-t.warden.first:
 		default:
+			_, _ = t.Terminate(ctx) // logs what is left
 			return &backend.StartError{Step: backend.StepGuard, Err: fmt.Errorf("guard ended early: %v", t.warden.state)}
 		}
 	case <-ctx.Done():
@@ -188,6 +192,8 @@ func (t *Terminal) awaitStart(ctx context.Context, argv []string) error {
 		return &backend.StartError{Step: f.Step, Err: &fs.PathError{Op: op, Path: string(f.Path), Err: f.Errno}}
 	}
 	t.begin(e.Started.Program)
+	// Ends with the guard, which Close sees to, and what that leaves.
+	go t.survive()
 	return nil
 }
 
@@ -201,6 +207,9 @@ func (t *Terminal) abandon() {
 	}
 	t.warden.hangUp()
 	<-t.warden.gone
+	if t.warden.lost() {
+		_, _ = t.Terminate(ctx) // logs what is left
+	}
 }
 
 func raw(list []string) [][]byte {

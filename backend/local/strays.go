@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"strings"
 	"syscall"
 	"time"
 
@@ -28,18 +29,32 @@ type identity struct {
 	start uint64
 }
 
-// endStrays ends what a lost guard left, as far as it can be found. The terminal
-// must be open for that: its number is another's after Close.
-func (t *Terminal) endStrays() (backend.Report, error) {
-	report := backend.Report{}
-	var err error
-	if t.program.PID != 0 && t.afterSlave() == nil {
+// endStrays ends what a lost guard left, as far as it can be found.
+func (t *Terminal) endStrays() (report backend.Report, err error) {
+	switch {
+	case t.orphanage != nil:
+		report, err = teardown.End(context.Background(), adopted{t.orphanage, t.tag}, t.grace)
+		report.Partial = t.orphanage.shared
+	// The terminal must be open: its number is another's after Close.
+	case t.program.PID != 0 && t.afterSlave() == nil:
 		s := strays{session: t.program.PID, rdev: t.rdev, known: make(map[identity]bool)}
 		report, err = teardown.End(context.Background(), s, t.grace)
+		report.Partial = true
+	default:
+		report.Partial = true
 	}
-	report.Partial = true
 	t.log.Warn("guard was lost", "session", t.name, "ended", report.Ended, "survivors", len(report.Survivors))
 	return report, err
+}
+
+// tagOf returns the entry of env that marks what belongs to a session.
+func tagOf(env []string) (tag string) {
+	for _, kv := range env {
+		if strings.HasPrefix(kv, "PTYKEEP_SESSION=") {
+			tag = kv
+		}
+	}
+	return tag
 }
 
 // Processes implements teardown.Target.

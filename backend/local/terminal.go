@@ -37,7 +37,9 @@ type Terminal struct {
 	master *os.File // non-blocking; Fd must never be called on it
 	slave  *os.File // our own, blocking and not watched by the poller; closed early
 	rdev   uint64   // device number of the slave
+	tag    string   // of the session, in the environment: "NAME=value"
 
+	orphanage *orphanage // where the tree of a lost guard goes; nil for none
 	// Set once, before Start returns.
 	startup string  // private directory of the start-up files, "" for none
 	warden  *warden // nil only if the guard could not be started
@@ -85,7 +87,7 @@ var (
 func newTerminal(p pair, spec backend.Spec, log *slog.Logger) *Terminal {
 	return &Terminal{
 		log: log, name: spec.Name, grace: spec.Grace,
-		master: p.master, slave: p.own, rdev: p.rdev,
+		master: p.master, slave: p.own, rdev: p.rdev, tag: tagOf(spec.Env),
 		done: make(chan struct{}), closed: make(chan struct{}),
 	}
 }
@@ -159,6 +161,15 @@ func (t *Terminal) Close() error {
 	return nil
 }
 
+// survive waits for the end of the guard and ends what a lost one leaves: the
+// session is over, whether or not somebody closes it.
+func (t *Terminal) survive() {
+	<-t.warden.gone
+	if t.warden.lost() {
+		_, _ = t.Terminate(context.Background()) // logs what is left
+	}
+}
+
 // attempt is one run of Terminate, shared by its callers. report and err are
 // valid once done is closed.
 type attempt struct {
@@ -179,8 +190,9 @@ func (a *attempt) failed() bool {
 // Terminate implements backend.Terminator. After it has succeeded, further calls
 // return the same report. It goes on when ctx ends; the next call joins it.
 //
-// If the guard is gone, it ends what can still be found: what is left of the
-// session on this terminal, and its descendants. The report is Partial then.
+// If the guard is gone, it ends what that left: all of it after Adopt, else what
+// can still be found, the session on this terminal and its descendants. The
+// report is Partial then.
 func (t *Terminal) Terminate(ctx context.Context) (backend.Report, error) {
 	t.attemptMu.Lock()
 	a := t.attempt

@@ -21,6 +21,8 @@ const sendBound = 10 * time.Second
 // warden is the server's view of a guard process.
 type warden struct {
 	process *os.Process
+	home    *orphanage
+	id      identity // in home
 	control *os.File // closed when the guard is gone
 	exited  func(backend.Exit)
 
@@ -31,10 +33,11 @@ type warden struct {
 	state *os.ProcessState // valid once gone is closed; nil if it could not be had
 }
 
-// startGuard starts a guard with slave as its terminal. exited is called once or
+// startGuard starts a guard with slave as its terminal. What it leaves if it is
+// killed comes to home. exited is called once or
 // more, the first call is the one that counts; after it nothing is called when
 // gone is closed.
-func startGuard(executable string, env []string, slave *os.File, exited func(backend.Exit)) (*warden, error) {
+func startGuard(home *orphanage, executable string, env []string, slave *os.File, exited func(backend.Exit)) (*warden, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, fmt.Errorf("making control socket: %w", err)
@@ -46,19 +49,21 @@ func startGuard(executable string, env []string, slave *os.File, exited func(bac
 		return nil, err
 	}
 	defer null.Close()
-	process, err := os.StartProcess(executable, []string{guard.Name}, &os.ProcAttr{
-		Dir: "/",
-		// The session's, and nothing of ours: a child may be able to read it.
-		Env:   append([]string{}, env...),
-		Files: []*os.File{null, null, null, guard.ControlFD: theirs, guard.SlaveFD: slave},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
+	process, id, err := home.start(func() (*os.Process, error) {
+		return os.StartProcess(executable, []string{guard.Name}, &os.ProcAttr{
+			Dir: "/",
+			// The session's, and nothing of ours: a child may be able to read it.
+			Env:   append([]string{}, env...),
+			Files: []*os.File{null, null, null, guard.ControlFD: theirs, guard.SlaveFD: slave},
+			Sys:   &syscall.SysProcAttr{Setsid: true},
+		})
 	})
 	if err != nil {
 		_ = ours.Close() // unused
 		return nil, fmt.Errorf("starting guard: %w", err)
 	}
 	w := &warden{
-		process: process, control: ours, exited: exited,
+		process: process, home: home, id: id, control: ours, exited: exited,
 		first: make(chan guard.Event, 1), reports: make(chan guard.Report, 1), gone: make(chan struct{}),
 	}
 	// Ends when the guard does, which is after hangUp at the latest.
@@ -89,6 +94,7 @@ func (w *warden) watch() {
 	if err == nil {
 		w.state = state
 	}
+	w.home.ended(w.id)
 	_ = w.control.Close() // read to its end
 	w.exited(backend.Exit{Lost: true})
 }
@@ -131,9 +137,12 @@ func (w *warden) terminate(grace time.Duration) (report guard.Report, lost bool)
 	case report = <-w.reports:
 		return report, false
 	default:
-		return guard.Report{}, w.state == nil || !w.state.Success()
+		return guard.Report{}, w.lost()
 	}
 }
+
+// lost reports whether the guard, which is gone, may have left something.
+func (w *warden) lost() bool { return w.state == nil || !w.state.Success() }
 
 // socketPair returns two connected sockets; ours is non-blocking, so that it
 // has deadlines.

@@ -71,6 +71,9 @@ func serve(ctx context.Context, s *settings, log *slog.Logger, in io.Reader, out
 			log.Warn("leaving a directory", "error", err)
 		}
 	}()
+	if err := terminals.Adopt(); err != nil {
+		return err
+	}
 	service, err := ptyservice.New(s.service, ptyservice.Options{
 		Backends: map[string]backend.Backend{"shell": terminals}, Environ: os.Environ(), Log: log,
 	})

@@ -79,22 +79,37 @@ var (
 
 // processes returns the command lines that contain mark, of processes that run.
 func processes(mark string) []string {
-	all, err := process.Processes()
+	pids, err := process.Pids()
 	if err != nil {
 		return []string{err.Error()}
 	}
 	var found []string
-	for _, p := range all {
-		line, err := p.Cmdline()
-		if err != nil || !strings.Contains(line, mark) || int(p.Pid) == os.Getpid() {
+	for _, pid := range pids {
+		line, err := commandLine(pid)
+		if err != nil || !strings.Contains(line, mark) || int(pid) == os.Getpid() {
 			continue // what has ended meanwhile is not there
 		}
+		p := process.Process{Pid: pid}
 		if status, err := p.Status(); err == nil && len(status) > 0 && status[0] == process.Zombie {
 			continue
 		}
-		found = append(found, fmt.Sprintf("%d: %s", p.Pid, line))
+		found = append(found, fmt.Sprintf("%d: %s", pid, line))
 	}
 	return found
+}
+
+// commandLine is quick where there is a /proc: what lives for a moment only, and
+// leaves a successor, must be met.
+func commandLine(pid int32) (string, error) {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err == nil {
+		return strings.TrimRight(strings.ReplaceAll(string(line), "\x00", " "), " "), nil
+	}
+	if _, none := os.Stat("/proc/self"); none == nil {
+		return "", err
+	}
+	p := process.Process{Pid: pid}
+	return p.Cmdline()
 }
 
 // missing reports whether a program is missing; that is an error where
