@@ -186,8 +186,10 @@ type Process struct {
 // Report is how a teardown went.
 type Report struct {
 	Ended     int           // processes that ended, the session's own program included if it still ran
-	Killed    []Process     // of those, the ones that had to be killed (SIGKILL); at most 64 are listed
+	Forced    int           // of those, the ones that had to be killed (SIGKILL)
+	Killed    []Process     // these; at most 64 are listed
 	Survivors []Process     // what is left
+	Why       string        // why that is left, a sentence without its end; "" with no survivors
 	Elapsed   time.Duration // from the first signal to the end
 	Partial   bool          // more may be left that cannot be seen here: no subreaper, or what watched the tree is gone
 }

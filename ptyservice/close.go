@@ -2,6 +2,7 @@ package ptyservice
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/ptykeep/ptykeep/backend"
 )
@@ -45,6 +46,7 @@ func (s *Session) close(ctx context.Context, forget func(*Session)) (Closed, err
 	if t, ok := s.term.(backend.Terminator); ok {
 		c.report, c.err = t.Terminate(ctx)
 	}
+	s.logClose(c)
 	if c.err != nil || len(c.report.Survivors) > 0 {
 		c.err = &CleanupError{Report: c.report, Err: c.err}
 		s.update(func() { s.closing = nil })
@@ -61,4 +63,18 @@ func (s *Session) close(ctx context.Context, forget func(*Session)) (Closed, err
 	forget(s)
 	close(c.done)
 	return Closed{Killed: true, Status: s.Status(), Report: c.report}, nil
+}
+
+// logClose says how an attempt went.
+func (s *Session) logClose(c *closing) {
+	r := c.report
+	level, facts := slog.LevelInfo, []any{"ended", r.Ended, "killed", r.Forced, "elapsed", r.Elapsed}
+	if r.Partial {
+		facts = append(facts, "partial", true)
+	}
+	if c.err != nil || len(r.Survivors) > 0 {
+		level = slog.LevelWarn
+		facts = append(facts, "survivors", r.Survivors, "why", r.Why, "error", c.err)
+	}
+	s.log.Log(context.Background(), level, "closed", facts...)
 }

@@ -80,6 +80,9 @@ func (e *CleanupError) Error() string {
 	text := "not everything could be ended"
 	if len(left) > 0 {
 		text = fmt.Sprintf("%d processes are left: %s", len(left), strings.Join(left, ", "))
+		if e.Report.Why != "" {
+			text += ": " + e.Report.Why
+		}
 	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()

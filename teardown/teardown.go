@@ -46,6 +46,10 @@ const (
 	// at most; beyond this something cannot be killed.
 	killBound = 10 * time.Second
 
+	// freezeBound is how long stopping goes on. Two or three looks do; one takes
+	// 10 ms with 370 processes. Whoever still forks then, forks into the kill.
+	freezeBound = time.Second
+
 	// killPause lies between two rounds of kills when nothing was reaped
 	// meanwhile. A guess: shorter than anyone notices.
 	killPause = 2 * time.Millisecond
@@ -59,12 +63,12 @@ const (
 )
 
 // End ends the whole of t. What runs is asked to (SIGHUP, SIGTERM and SIGCONT,
-// children first), has until grace to do so, and is then killed until nothing
-// is left. End returns as soon as the tree is empty, or when what is left does
+// children first), has until grace to do so, and is then stopped, so that it
+// cannot fork any more, and killed until nothing is left. End returns as soon as the tree is empty, or when what is left does
 // not go, with Survivors, or when ctx ends, with its cause. The report is valid
 // also beside an error.
 func End(ctx context.Context, t Target, grace time.Duration) (backend.Report, error) {
-	e := &ending{target: t, seen: make(map[identity]struct{}), began: time.Now()}
+	e := &ending{target: t, seen: make(map[identity]struct{}), killed: make(map[identity]bool), began: time.Now()}
 	err := e.run(ctx, grace)
 	e.report.Ended = len(e.seen) - len(e.report.Survivors)
 	e.report.Elapsed = time.Since(e.began)
@@ -83,6 +87,9 @@ type ending struct {
 	began  time.Time
 	seen   map[identity]struct{} // every process that was seen alive
 	report backend.Report
+
+	killed  map[identity]bool // what SIGKILL was sent to
+	refused bool              // it could not be sent to something
 }
 
 func (e *ending) run(ctx context.Context, grace time.Duration) error {
@@ -141,12 +148,14 @@ func (e *ending) signal(signals ...syscall.Signal) error {
 // orphans, and these come to the same place. It ends with an empty tree or with
 // e.report.Survivors.
 func (e *ending) kill(ctx context.Context) error {
+	if err := e.freeze(ctx); err != nil {
+		return err
+	}
 	bound, cancel := context.WithTimeout(ctx, killBound)
 	defer cancel()
-	killed := make(map[identity]bool)
 	var denied time.Time // since when nothing but refusals is left
 	for {
-		progress, err := e.round(killed)
+		progress, err := e.round()
 		if err != nil {
 			return err
 		}
@@ -170,17 +179,45 @@ func (e *ending) kill(ctx context.Context) error {
 	}
 }
 
+// freeze stops everything, until a look shows nothing new: what forks faster than
+// it is killed would outrun the kill. The stop is not waited for: the kernel
+// lets no process with a pending SIGSTOP finish a fork (fork(2), ERESTARTNOINTR).
+func (e *ending) freeze(ctx context.Context) error {
+	stopped := make(map[identity]bool)
+	for began := time.Now(); ctx.Err() == nil && time.Since(began) < freezeBound; {
+		list, err := e.target.Processes()
+		if err != nil {
+			return err
+		}
+		e.note(list)
+		fresh := false
+		for _, p := range list {
+			id := identity{p.PID, p.Start}
+			if stopped[id] {
+				continue
+			}
+			stopped[id], fresh = true, true
+			// A refusal shows again, and counts, when p is to be killed.
+			_ = e.target.Signal(p, syscall.SIGSTOP)
+		}
+		if !fresh {
+			return nil
+		}
+	}
+	return nil
+}
+
 // round sends one SIGKILL to each child, and to everything below when a child
 // refuses it: one survivor must not keep the rest alive. It reports whether
 // anything that may be signalled was there.
-func (e *ending) round(killed map[identity]bool) (progress bool, err error) {
+func (e *ending) round() (progress bool, err error) {
 	list, err := e.target.Children()
 	if err != nil {
 		return false, err
 	}
 	refused := false
 	for _, p := range list {
-		ok := e.killOne(p, killed)
+		ok := e.killOne(p)
 		progress, refused = progress || ok, refused || !ok
 	}
 	if !refused {
@@ -190,20 +227,22 @@ func (e *ending) round(killed map[identity]bool) (progress bool, err error) {
 		return false, err
 	}
 	for _, p := range list {
-		if e.killOne(p, killed) {
+		if e.killOne(p) {
 			progress = true
 		}
 	}
 	return progress, nil
 }
 
-func (e *ending) killOne(p backend.Process, killed map[identity]bool) bool {
+func (e *ending) killOne(p backend.Process) bool {
 	e.note([]backend.Process{p})
 	if e.target.Signal(p, syscall.SIGKILL) != nil {
+		e.refused = true
 		return false
 	}
-	if id := (identity{p.PID, p.Start}); !killed[id] {
-		killed[id] = true
+	if id := (identity{p.PID, p.Start}); !e.killed[id] {
+		e.killed[id] = true
+		e.report.Forced++
 		if len(e.report.Killed) < maxKilled {
 			e.report.Killed = append(e.report.Killed, p)
 		}
@@ -219,10 +258,29 @@ func (e *ending) survey() error {
 	}
 	e.note(list)
 	e.report.Survivors = list
-	e.report.Killed = slices.DeleteFunc(e.report.Killed, func(k backend.Process) bool {
-		return slices.ContainsFunc(list, func(p backend.Process) bool { return p.PID == k.PID && p.Start == k.Start })
-	})
+	left := make(map[identity]bool, len(list))
+	for _, p := range list {
+		id := identity{p.PID, p.Start}
+		left[id] = true
+		if e.killed[id] {
+			e.report.Forced--
+		}
+	}
+	e.report.Killed = slices.DeleteFunc(e.report.Killed, func(p backend.Process) bool { return left[identity{p.PID, p.Start}] })
+	e.report.Why = e.why(list)
 	return nil
+}
+
+func (e *ending) why(left []backend.Process) string {
+	switch {
+	case len(left) == 0:
+		return ""
+	case e.refused:
+		return "another user's programs may not be signalled"
+	case len(e.killed) > 0:
+		return "killed, but they do not end: the kernel keeps them"
+	}
+	return "the attempt was given up"
 }
 
 func (e *ending) note(list []backend.Process) {

@@ -27,6 +27,7 @@ type fakeProc struct {
 	deaf   bool          // HUP and TERM do nothing
 	nudge  bool          // ends with SIGWINCH only
 	denied bool          // no signal may be sent
+	forks  bool          // has a child at each look, until it is stopped
 	takes  time.Duration // from a signal to the end
 	due    time.Time     // when it ends, if a signal came
 	dead   bool
@@ -55,6 +56,13 @@ func (f *fakeTree) alive() (list []*fakeProc) {
 func (f *fakeTree) Processes() ([]backend.Process, error) {
 	var list []backend.Process
 	for _, p := range f.alive() {
+		if p.forks {
+			child := proc(100+len(f.procs), p.PID)
+			child.Start, child.deaf, child.forks = 1, true, true
+			f.procs = append(f.procs, child)
+		}
+	}
+	for _, p := range f.alive() {
 		list = append(list, p.Process)
 	}
 	return list, nil
@@ -72,6 +80,8 @@ func (f *fakeTree) Signal(target backend.Process, sig syscall.Signal) error {
 		case p.PID != target.PID || p.Start != target.Start:
 		case p.denied:
 			return syscall.EPERM
+		case sig == syscall.SIGSTOP:
+			p.forks = false
 		case sig == syscall.SIGKILL || p.nudge && sig == syscall.SIGWINCH,
 			sig == syscall.SIGHUP && !p.deaf && !p.nudge:
 			if f.onEach != nil {
@@ -204,8 +214,27 @@ func TestProcessesThatForkMeanwhileAreKilledToo(t *testing.T) {
 				f.procs = append(f.procs, child)
 			}
 		}
-		if r := end(t, f, 0); r.Ended != 49 || len(r.Killed) != 49 {
+		if r := end(t, f, 0); r.Ended != 49 || r.Forced != 49 {
 			t.Errorf("report: got %d ended, %d killed, want 49", r.Ended, len(r.Killed))
+		}
+	})
+}
+
+// Without the stop each round of kills would meet twice as many.
+func TestProcessesThatForkByThemselvesAreStoppedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := proc(2, 1)
+		first.deaf, first.forks = true, true
+		f := newFakeTree(first)
+		if r := end(t, f, 0); len(r.Survivors) != 0 || r.Ended != len(f.procs) || r.Ended > 16 {
+			t.Errorf("report: got %+v of %d, want all of a few ended", r, len(f.procs))
+		}
+		last := ""
+		for _, line := range f.log {
+			if strings.HasSuffix(line, "stopped (signal)") && strings.HasSuffix(last, "killed") {
+				t.Errorf("signals: %s after %s, want no stop after a kill", line, last)
+			}
+			last = line
 		}
 	})
 }
@@ -219,8 +248,8 @@ func TestSurvivorDoesNotKeepTheRestAlive(t *testing.T) {
 		if len(r.Survivors) != 1 || r.Survivors[0] != root.Process {
 			t.Errorf("survivors: got %v, want %v", r.Survivors, root.Process)
 		}
-		if r.Ended != 2 || len(r.Killed) != 2 {
-			t.Errorf("report: got %+v, want 2 ended and killed", r)
+		if r.Ended != 2 || len(r.Killed) != 2 || r.Forced != 2 || !strings.Contains(r.Why, "another user") {
+			t.Errorf("report: got %+v, want 2 ended and killed, and why one is left", r)
 		}
 		if want := time.Second + deniedBound; r.Elapsed < want || r.Elapsed > want+10*killPause {
 			t.Errorf("elapsed: got %v, want %v", r.Elapsed, want)
@@ -233,8 +262,8 @@ func TestKillingIsBounded(t *testing.T) {
 		stuck := proc(2, 1) // in an uninterruptible sleep
 		stuck.deaf, stuck.takes = true, time.Hour
 		r := end(t, newFakeTree(stuck), time.Second)
-		if len(r.Survivors) != 1 || r.Ended != 0 || len(r.Killed) != 0 {
-			t.Errorf("report: got %+v, want one survivor, nothing ended or killed", r)
+		if len(r.Survivors) != 1 || r.Ended != 0 || len(r.Killed) != 0 || r.Forced != 0 || !strings.Contains(r.Why, "kernel") {
+			t.Errorf("report: got %+v, want one survivor and why, nothing ended or killed", r)
 		}
 		if r.Elapsed != time.Second+killBound {
 			t.Errorf("elapsed: got %v, want %v", r.Elapsed, time.Second+killBound)

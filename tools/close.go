@@ -49,7 +49,11 @@ func (t *Tools) runClose(ctx context.Context, a *arguments) (*result, error) {
 	if c.AlreadyClosing {
 		how = "closed by another call"
 	}
-	marks := []string{fmt.Sprintf("%s: %s ended", how, count(int64(c.Report.Ended), "process", "processes")), status.mark()}
+	ended := fmt.Sprintf("%s: %s ended", how, count(int64(c.Report.Ended), "process", "processes"))
+	if c.Report.Forced > 0 {
+		ended += fmt.Sprintf(", %d of them killed", c.Report.Forced)
+	}
+	marks := []string{ended, status.mark()}
 	if c.Report.Partial {
 		marks = append(marks, "partly: what left the terminal may live on, it cannot be seen")
 	}

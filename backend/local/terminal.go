@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ptykeep/ptykeep/backend"
+	"github.com/ptykeep/ptykeep/backend/local/guard"
 )
 
 // sameDir reports whether two names lead to the same directory.
@@ -214,7 +215,16 @@ func (t *Terminal) Terminate(ctx context.Context) (backend.Report, error) {
 
 func (t *Terminal) end(a *attempt) {
 	defer close(a.done)
+	t.endForeign()
 	report, lost := t.warden.terminate(t.grace)
+	if !lost && len(report.Survivors) > 0 {
+		// The last means; whatever it helps is over soon.
+		t.hangUp()
+		var more guard.Report
+		if more, lost = t.warden.terminate(0); !lost {
+			report = merge(report, more)
+		}
+	}
 	if lost {
 		a.report, a.err = t.endStrays()
 		t.Settled()
@@ -230,4 +240,13 @@ func (t *Terminal) end(a *attempt) {
 		<-t.warden.gone
 		t.Settled()
 	}
+}
+
+// merge adds what a second run over the survivors of the first one came to.
+func merge(first, second guard.Report) guard.Report {
+	second.Ended += first.Ended
+	second.Forced += first.Forced
+	second.Killed = append(first.Killed, second.Killed...)
+	second.Elapsed += first.Elapsed
+	return second
 }
