@@ -12,7 +12,7 @@ import (
 
 // Adopt makes the calling process a child subreaper, so that what a guard leaves
 // when somebody kills it comes here, and is ended as the guard would have ended
-// it. It is for a process that starts no children but through this Backend, and
+// it. Sessions also get control groups of their own, where that is allowed. It is for a process that starts no children but through this Backend, and
 // must be called before the first Start.
 func (b *Backend) Adopt() error {
 	self := os.Getpid()
@@ -26,6 +26,9 @@ func (b *Backend) Adopt() error {
 	// What an exec left us with may leave orphans of its own, and to process 1
 	// come all of the container's.
 	b.orphanage = newOrphanage(len(before) > 0 || self == 1)
+	if b.group, err = findGroup(); err != nil {
+		b.log.Debug("sessions get no control groups", "err", err)
+	}
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, unix.SIGCHLD)
 	// Ends with the process.

@@ -23,8 +23,26 @@ const (
 // endForeign ends another user's program in the foreground (sudo). Nobody may
 // signal it but the kernel, for the terminal: by the keys for INT and QUIT, and
 // by the hang-up. It comes before everything else, for a shell that ends takes
-// the terminal back first, and the hang-up would miss the program.
-func (t *Terminal) endForeign() {
+// the terminal back first, and the hang-up would miss the program. It
+// returns how many processes of the session have ended by that.
+func (t *Terminal) endForeign() (ended int) {
+	if !t.foreignInFront() {
+		return 0
+	}
+	before, err := teardown.Descendants(t.warden.process.Pid)
+	if err != nil {
+		return 0
+	}
+	t.disturbForeign()
+	for _, p := range before {
+		if now, ok := teardown.Inspect(p.PID); !ok || now.Start != p.Start {
+			ended++
+		}
+	}
+	return ended
+}
+
+func (t *Terminal) disturbForeign() {
 	for _, sig := range []syscall.Signal{unix.SIGINT, unix.SIGQUIT} {
 		if !t.foreignInFront() {
 			return

@@ -45,6 +45,7 @@ type Backend struct {
 	executable string
 	log        *slog.Logger
 	orphanage  *orphanage // nil unless Adopt was called
+	group      string     // the control group that takes fences, "" for none
 
 	abi int // of Landlock, not to be exceeded; for tests of older kernels
 
@@ -146,7 +147,13 @@ func (b *Backend) launch(t *Terminal, spec backend.Spec, slave *os.File) error {
 			return &backend.StartError{Step: backend.StepProgram, Err: fmt.Errorf("integrating shell: %w", err)}
 		}
 	}
-	w, err := startGuard(b.orphanage, b.executable, spec.Env, slave, t.finish)
+	if b.group != "" {
+		var err error
+		if t.fence, err = newFence(b.group); err != nil {
+			b.log.Debug("no control group for the session", "session", t.name, "err", err)
+		}
+	}
+	w, err := startGuard(b.orphanage, t.fence, b.executable, spec.Env, slave, t.finish)
 	if err != nil {
 		step := backend.StepGuard
 		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {

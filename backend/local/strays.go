@@ -43,6 +43,19 @@ func (t *Terminal) endStrays() (report backend.Report, err error) {
 	default:
 		report.Partial = true
 	}
+	// Last, what could not be found or signalled, if anything held it together.
+	if (report.Partial || len(report.Survivors) > 0) && t.fence.kill() {
+		gone := report.Survivors
+		report.Partial, report.Survivors, report.Why = false, nil, ""
+		for _, p := range gone {
+			if now, ok := teardown.Inspect(p.PID); ok && now.Start == p.Start { // it had left the fence
+				report.Survivors = append(report.Survivors, p)
+				report.Why = "it left the session's control group"
+			}
+		}
+		report.Ended += len(gone) - len(report.Survivors)
+		report.Forced += len(gone) - len(report.Survivors)
+	}
 	t.log.Warn("guard was lost", "session", t.name, "ended", report.Ended, "survivors", len(report.Survivors))
 	return report, err
 }

@@ -42,6 +42,7 @@ type Terminal struct {
 
 	orphanage *orphanage // where the tree of a lost guard goes; nil for none
 	// Set once, before Start returns.
+	fence   *fence  // the guard began in; nil for none
 	startup string  // private directory of the start-up files, "" for none
 	warden  *warden // nil only if the guard could not be started
 	program backend.Process
@@ -151,6 +152,7 @@ func (t *Terminal) Close() error {
 		if t.warden != nil {
 			t.warden.hangUp()
 		}
+		t.fence.remove() // or survive does, if the guard lives
 		t.Settled()
 		t.probeMu.Lock()
 		defer t.probeMu.Unlock()
@@ -169,6 +171,7 @@ func (t *Terminal) survive() {
 	if t.warden.lost() {
 		_, _ = t.Terminate(context.Background()) // logs what is left
 	}
+	t.fence.remove()
 }
 
 // attempt is one run of Terminate, shared by its callers. report and err are
@@ -215,14 +218,25 @@ func (t *Terminal) Terminate(ctx context.Context) (backend.Report, error) {
 
 func (t *Terminal) end(a *attempt) {
 	defer close(a.done)
-	t.endForeign()
+	early := t.endForeign()
+	defer func() { a.report.Ended += early }()
 	report, lost := t.warden.terminate(t.grace)
 	if !lost && len(report.Survivors) > 0 {
+		if t.fence.kill() {
+			// With the guard, which has nothing left to do.
+			<-t.warden.gone
+			a.report, a.err = t.endStrays()
+			a.report = merge(report.Report, a.report)
+			a.report.Forced += len(report.Survivors) - len(a.report.Survivors)
+			t.Settled()
+			return
+		}
 		// The last means; whatever it helps is over soon.
 		t.hangUp()
 		var more guard.Report
 		if more, lost = t.warden.terminate(0); !lost {
-			report = merge(report, more)
+			more.Report = merge(report.Report, more.Report)
+			report = more
 		}
 	}
 	if lost {
@@ -243,8 +257,9 @@ func (t *Terminal) end(a *attempt) {
 }
 
 // merge adds what a second run over the survivors of the first one came to.
-func merge(first, second guard.Report) guard.Report {
-	second.Ended += first.Ended
+func merge(first, second backend.Report) backend.Report {
+	gone := max(len(first.Survivors)-len(second.Survivors), 0)
+	second.Ended = first.Ended + max(second.Ended, gone)
 	second.Forced += first.Forced
 	second.Killed = append(first.Killed, second.Killed...)
 	second.Elapsed += first.Elapsed

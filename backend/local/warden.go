@@ -34,10 +34,10 @@ type warden struct {
 }
 
 // startGuard starts a guard with slave as its terminal. What it leaves if it is
-// killed comes to home. exited is called once or
+// killed comes to home; inside is where it begins, nil for nowhere. exited is called once or
 // more, the first call is the one that counts; after it nothing is called when
 // gone is closed.
-func startGuard(home *orphanage, executable string, env []string, slave *os.File, exited func(backend.Exit)) (*warden, error) {
+func startGuard(home *orphanage, inside *fence, executable string, env []string, slave *os.File, exited func(backend.Exit)) (*warden, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, fmt.Errorf("making control socket: %w", err)
@@ -49,14 +49,27 @@ func startGuard(home *orphanage, executable string, env []string, slave *os.File
 		return nil, err
 	}
 	defer null.Close()
+	attr := &os.ProcAttr{
+		Dir: "/",
+		// The session's, and nothing of ours: a child may be able to read it.
+		Env:   append([]string{}, env...),
+		Files: []*os.File{null, null, null, guard.ControlFD: theirs, guard.SlaveFD: slave},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	}
 	process, id, err := home.start(func() (*os.Process, error) {
-		return os.StartProcess(executable, []string{guard.Name}, &os.ProcAttr{
-			Dir: "/",
-			// The session's, and nothing of ours: a child may be able to read it.
-			Env:   append([]string{}, env...),
-			Files: []*os.File{null, null, null, guard.ControlFD: theirs, guard.SlaveFD: slave},
-			Sys:   &syscall.SysProcAttr{Setsid: true},
-		})
+		if inside != nil {
+			within := *attr.Sys
+			inside.enclose(&within)
+			fenced := *attr
+			fenced.Sys = &within
+			p, err := os.StartProcess(executable, []string{guard.Name}, &fenced)
+			inside.begun()
+			if err == nil {
+				return p, nil
+			}
+			inside.remove() // the kernel, or a filter, refuses: without it
+		}
+		return os.StartProcess(executable, []string{guard.Name}, attr)
 	})
 	if err != nil {
 		_ = ours.Close() // unused
