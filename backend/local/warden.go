@@ -130,6 +130,7 @@ func (w *warden) send(v any) error {
 // hangUp tells the guard that there will be no more requests: it ends what is
 // left, and itself. What it still has to say is read.
 func (w *warden) hangUp() {
+	_ = w.process.Signal(unix.SIGCONT) // as in terminate
 	// Fails only when the other end, or ours, is gone.
 	_ = control(w.control, func(fd int) { _ = unix.Shutdown(fd, unix.SHUT_WR) })
 }
@@ -137,6 +138,7 @@ func (w *warden) hangUp() {
 // terminate has the guard end the tree. lost says that the guard ended without
 // having answered, and not because it had nothing left to do.
 func (w *warden) terminate(grace time.Duration) (report guard.Report, lost bool) {
+	_ = w.process.Signal(unix.SIGCONT) // somebody may have stopped it; it may be gone
 	// After an error gone is closed, or will be.
 	if err := w.send(guard.Request{Terminate: &guard.Terminate{Grace: grace}}); err != nil {
 		w.hangUp()

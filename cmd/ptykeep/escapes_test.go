@@ -146,3 +146,39 @@ func killMarked(t *testing.T, mark string) {
 		}
 	}
 }
+
+// A guard that somebody has stopped does its work all the same.
+func TestStoppedGuardEndsItsTree(t *testing.T) {
+	need(t, "bash", "setsid")
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("needs /proc")
+	}
+	for _, end := range []string{"close", "SIGKILL"} {
+		t.Run(end, func(t *testing.T) {
+			s := start(t, exec.Command(binary, "mcp", "--shell", "/bin/bash", "--dispose-grace-ms", "300"))
+			opened := s.must(t, "terminal_open", nil)
+			pid, _ := opened.facts["pid"].(float64)
+			p := &pen{server: s, id: opened.facts["sessionId"].(string), mark: newMark(), pid: int(pid)}
+			s.must(t, "terminal_send", map[string]any{"sessionId": p.id, "text": "sleep " + p.mark + " & setsid sleep " + p.mark + " &"})
+			if !eventually(func() bool { return len(processes(p.mark)) == 2 }) {
+				t.Fatalf("runs %v", processes(p.mark))
+			}
+			guard := p.signalGuard(t, syscall.SIGSTOP)
+			if !eventually(func() bool {
+				stat, err := os.ReadFile("/proc/" + strconv.Itoa(guard) + "/stat")
+				return err == nil && strings.Contains(string(stat), ") T ")
+			}) {
+				t.Fatal("the guard does not stop")
+			}
+			if end == "close" {
+				p.close(t)
+				p.isGone(t, end)
+				return
+			}
+			if err := s.signal(end); err != nil {
+				t.Fatal(err)
+			}
+			p.goes(t, end)
+		})
+	}
+}

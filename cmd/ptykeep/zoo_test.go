@@ -255,8 +255,15 @@ func (p *pen) exit(t *testing.T) {
 
 var parentRE = regexp.MustCompile(`(?m)^PPid:\s*(\d+)$`)
 
-// killGuard kills the parent of the session's shell, which must be a guard.
+// killGuard kills the session's guard.
 func (p *pen) killGuard(t *testing.T) {
+	t.Helper()
+	p.signalGuard(t, syscall.SIGKILL)
+}
+
+// signalGuard signals the parent of the session's shell, which must be a guard,
+// and returns its number.
+func (p *pen) signalGuard(t *testing.T, sig syscall.Signal) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 	m := parentRE.FindSubmatch(status)
@@ -270,7 +277,8 @@ func (p *pen) killGuard(t *testing.T) {
 	if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", guard)); err != nil || string(name) != "ptykeep-guard\n" {
 		t.Fatalf("the parent %d is %q, %v, want a guard", guard, name, err)
 	}
-	if err := syscall.Kill(guard, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+	if err := syscall.Kill(guard, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 		t.Fatal(err)
 	}
+	return guard
 }

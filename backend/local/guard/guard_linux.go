@@ -17,6 +17,9 @@ func isolate() {
 	_ = os.WriteFile("/proc/self/comm", []byte(Name), 0) // for ps; not possible any more once undumpable
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)     // nobody reads its memory or environment
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	// Somebody may have stopped the guard when the server dies. When it is one
+	// thread of the server that ends, the signal does no harm.
+	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGCONT), 0, 0, 0)
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, new(unix.Sigset_t), nil)
 }
 
