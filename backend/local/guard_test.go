@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -231,6 +232,7 @@ func BenchmarkOpenAndClose(b *testing.B) {
 	}
 	spec := testSpec(backendtest.Need(b, "bash"), "--norc", "--noprofile", "-i")
 	var opening, ending time.Duration
+	var memory int
 	for b.Loop() {
 		began := time.Now()
 		term, err := o.Start(b.Context(), spec)
@@ -239,6 +241,7 @@ func BenchmarkOpenAndClose(b *testing.B) {
 		}
 		opening += time.Since(began)
 		awaitOutput(b, term.(*Terminal), "$ ")
+		memory = proportional(b, term.(*Terminal).warden.process.Pid)
 		began = time.Now()
 		if _, err := term.(backend.Terminator).Terminate(b.Context()); err != nil {
 			b.Fatal(err)
@@ -248,4 +251,21 @@ func BenchmarkOpenAndClose(b *testing.B) {
 	}
 	b.ReportMetric(float64(opening.Microseconds())/float64(b.N), "µs/open")
 	b.ReportMetric(float64(ending.Microseconds())/float64(b.N), "µs/terminate")
+	if memory > 0 {
+		b.ReportMetric(float64(memory), "guard-KiB")
+	}
+}
+
+// proportional returns the proportional memory of a process in KiB, 0 where it
+// cannot be seen: a guard shows it to root only.
+func proportional(b *testing.B, pid int) (kib int) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), "\nPss:")
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		b.Fatalf("%v in %s", err, text)
+	}
+	return kib
 }

@@ -40,6 +40,50 @@ func BenchmarkSendNode(b *testing.B) {
 	benchSend(b, []string{"node"}, "1+1", "> \x1b[3G", 5*time.Millisecond)
 }
 
+// BenchmarkCloseIdle closes a shell at its prompt: at most 20 ms.
+func BenchmarkCloseIdle(b *testing.B) {
+	benchClose(b, 20*time.Millisecond, "")
+}
+
+// BenchmarkCloseHostile closes a shell with 200 processes that ignore what asks
+// them to end: at most a second after the grace.
+func BenchmarkCloseHostile(b *testing.B) {
+	benchClose(b, benchGrace+time.Second, `bash -c 'trap "" TERM HUP; for i in $(seq 200); do sleep 4321 & done; echo all; exec sleep 4321'`)
+}
+
+// benchGrace is less than the default, which would only make the benchmark long.
+const benchGrace = 500 * time.Millisecond
+
+// benchClose reports the median of a close, and bound over it: above 1 is
+// within the bound.
+func benchClose(b *testing.B, bound time.Duration, fill string) {
+	if gone, err := missing("bash"); err != nil {
+		b.Fatal(err)
+	} else if gone {
+		b.Skip("needs bash")
+	}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.TempDir(), "SHELL=/bin/bash"}
+	c := startBench(b, env, "--dispose-grace-ms", fmt.Sprint(benchGrace.Milliseconds()), "--sandbox-mode", "danger-full-access")
+	var took []time.Duration
+	for b.Loop() {
+		session := c.facts(b, c.call(b, "terminal_open", map[string]any{}))["sessionId"]
+		if fill != "" {
+			answer := c.call(b, "terminal_send", map[string]any{"sessionId": session, "text": fill, "until": "all"})
+			if why := c.facts(b, answer)["waitReason"]; why != "matched" {
+				b.Fatalf("filling: %s", answer)
+			}
+		}
+		start := time.Now()
+		f := c.facts(b, c.call(b, "terminal_close", map[string]any{"sessionId": session}))
+		took = append(took, time.Since(start))
+		if f["killed"] != true || fill != "" && f["ended"].(float64) < 200 {
+			b.Fatalf("close: %v", f)
+		}
+	}
+	b.ReportMetric(float64(median(took).Microseconds())/1000, "close-ms")
+	b.ReportMetric(float64(bound)/float64(median(took)), "bound")
+}
+
 func benchSend(b *testing.B, argv []string, line, prompt string, extra time.Duration) {
 	if gone, err := missing(argv[0]); err != nil {
 		b.Fatal(err)
@@ -137,8 +181,8 @@ type benchClient struct {
 	n   int
 }
 
-func startBench(b *testing.B, env []string) *benchClient {
-	cmd := exec.Command(binary, "mcp")
+func startBench(b *testing.B, env []string, args ...string) *benchClient {
+	cmd := exec.Command(binary, append([]string{"mcp"}, args...)...)
 	cmd.Env, cmd.Dir, cmd.Stderr = env, b.TempDir(), os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
