@@ -195,13 +195,15 @@ func (s *Service) startError(ctx context.Context, spec backend.Spec, err error) 
 	}
 	var step *backend.StartError
 	if errors.As(err, &step) {
-		exhausted := errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+		// EAGAIN and ENOMEM are of fork(2).
+		exhausted := slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM},
+			func(e error) bool { return errors.Is(err, e) })
 		switch {
 		case exhausted || step.Step == backend.StepTerminal:
 			s.mu.Lock()
 			open := len(s.sessions)
 			s.mu.Unlock()
-			return fmt.Errorf("no pseudo-terminal or descriptor is left (%d sessions are open): %w: %w", open, ErrResourceLimit, step.Err)
+			return fmt.Errorf("no pseudo-terminal, descriptor or process is left (%d sessions are open): %w: %w", open, ErrResourceLimit, step.Err)
 		case step.Step == backend.StepSandbox:
 			return s.cfg.unavailable("%w", step.Err)
 		case step.Step == backend.StepDirectory:

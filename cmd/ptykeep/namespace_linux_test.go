@@ -19,7 +19,7 @@ func inNamespace(t *testing.T, setup string, args ...string) *stdioServer {
 	if out, err := exec.Command("unshare", "-fp", "--mount-proc", "true").CombinedOutput(); err != nil {
 		t.Skipf("needs a namespace of process numbers: %v: %s", err, out)
 	}
-	line := append([]string{"-fp", "--kill-child", "--mount-proc", "sh", "-c", setup + "\nexec \"$0\" mcp --shell /bin/bash --dispose-grace-ms 300", binary}, args...)
+	line := append([]string{"-fp", "--kill-child", "--mount-proc", "sh", "-c", setup + "\nexec \"$0\" mcp --shell /bin/bash --dispose-grace-ms 300 --sandbox-mode danger-full-access", binary}, args...)
 	return start(t, exec.Command("unshare", line...))
 }
 

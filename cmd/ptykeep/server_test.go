@@ -173,6 +173,54 @@ func TestNothingButJSONOnStdout(t *testing.T) {
 	// request fails on anything else.
 }
 
+// TestLogKnowsNoInputAndNoOutput greps the most talkative log for what was typed,
+// in sight or hidden, printed, and set in environments.
+func TestLogKnowsNoInputAndNoOutput(t *testing.T) {
+	need(t, "bash", "sh")
+	cmd := exec.Command(binary, "mcp", "--shell", "/bin/bash", "--log-level", "debug", "--dispose-grace-ms", "200")
+	cmd.Env = append(os.Environ(), "CANARY_TOKEN=canary-of-the-server", "CANARY=canary-of-its-environment")
+	s := start(t, cmd)
+	id := s.must(t, "terminal_open", map[string]any{"env": map[string]string{"X": "canary-explicit"}, "name": "log"}).facts["sessionId"]
+	send := func(args map[string]any) {
+		t.Helper()
+		args["sessionId"] = id
+		if _, err := s.tool("terminal_send", args); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(map[string]any{"text": "read -s x"})
+	send(map[string]any{"text": "canary-hidden"})
+	send(map[string]any{"text": "echo canary-typed; printf '\\033]0;canary-title\\007\\033[c'"})
+	send(map[string]any{"text": "sleep 0.1; echo canary-of-task", "run_in_background": true})
+	send(map[string]any{"text": "canary-refused", "timeoutMs": -1})
+	send(map[string]any{"text": "echo canary-bad", "until": "("})
+	send(map[string]any{"text": "cat /canary-no-such-file", "until": "canary-pattern|No such"})
+	for _, args := range []map[string]any{
+		{"command": []string{"/canary-no-such-program"}}, {"cwd": "/canary-no-such-directory"}, {"command": []string{"sh", "-c", "exit 3", "canary-argument"}},
+	} {
+		if _, err := s.tool("terminal_open", args); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.tool("terminal_read", map[string]any{"sessionId": id, "search": "canary"}); err != nil {
+		t.Fatal(err)
+	}
+	s.must(t, "terminal_close", map[string]any{"sessionId": id})
+	_ = s.in.Close() // of a pipe: never fails
+	if code, err := s.exit(); code != 0 || err != nil {
+		t.Errorf("status %d, %v", code, err)
+	}
+	log := s.log()
+	if !strings.Contains(log, "msg=closed") {
+		t.Errorf("the log says nothing: %s", log)
+	}
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "canary") {
+			t.Errorf("the log tells: %s", line)
+		}
+	}
+}
+
 func TestBadSettingsStopTheStart(t *testing.T) {
 	for _, test := range []struct {
 		args, env []string
