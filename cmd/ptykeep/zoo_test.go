@@ -38,7 +38,7 @@ setsid bash $ZOO/hydra ${M}09 </dev/null >/dev/null 2>&1 &
 sh -c 'kill -STOP $$' ${M}10 &
 setsid gdb -q -nx -batch -ex starti -ex "shell sleep ${M}12" --args sleep ${M}11 </dev/null >/dev/null 2>&1 &
 tmux -L ${M}13 -f /dev/null new-session -d sleep ${M}13
-$ZOO/ssh -o ControlMaster=auto -o ControlPath=$ZOO/${M}14 -o ControlPersist=600 127.0.0.1 true
+$ZOO/ssh -o ControlMaster=auto -o ControlPath=$ZOO/${M}14 -o ControlPersist=yes 127.0.0.1 true
 `
 
 // zooChain is never the same process for long: each starts the next and ends.

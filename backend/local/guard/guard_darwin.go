@@ -15,38 +15,21 @@ import (
 // only keep debuggers out.
 func isolate() {}
 
-// all lists what can be found: what still has us as an ancestor, what holds
-// the terminal of the session, and what carries the session's tag. A daemon of
-// a restricted Apple program is not among it.
-func (t *tree) all() ([]backend.Process, error) {
+// platform sets how the tree is found: what still has us as an ancestor, what
+// holds the terminal of the session, and what carries the session's tag. Nothing
+// comes back to the guard here, so the children are the whole tree.
+func (t *tree) platform() {
 	self := os.Getpid()
-	list, err := teardown.Descendants(self)
-	if err != nil {
-		return nil, err
-	}
-	seen := map[int]bool{self: true}
-	for _, p := range list {
-		seen[p.PID] = true
-	}
-	add := func(more []backend.Process, err error) {
-		for _, p := range more {
-			if err == nil && !seen[p.PID] {
-				seen[p.PID] = true
-				list = append(list, p)
-			}
-		}
-	}
+	f := &found{self: self, inspect: teardown.Inspect, ways: []func() ([]backend.Process, error){
+		func() ([]backend.Process, error) { return teardown.Descendants(self) },
+	}}
 	if t.rdev != 0 {
-		add(teardown.OnTerminal(t.program.PID, t.rdev))
+		f.ways = append(f.ways, func() ([]backend.Process, error) { return teardown.OnTerminal(t.program.PID, t.rdev) })
 	}
 	for _, kv := range os.Environ() {
 		if strings.HasPrefix(kv, "PTYKEEP_SESSION=") && len(kv) > len("PTYKEEP_SESSION=") {
-			add(teardown.Tagged(kv))
+			f.ways = append(f.ways, func() ([]backend.Process, error) { return teardown.Tagged(kv) })
 		}
 	}
-	return list, nil
+	t.all, t.children = f.list, f.list
 }
-
-// Children implements teardown.Target. Nothing comes back to the guard here, so
-// it is the whole tree.
-func (t *tree) Children() ([]backend.Process, error) { return t.all() }

@@ -23,7 +23,9 @@ func isolate() {
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, new(unix.Sigset_t), nil)
 }
 
-func (t *tree) all() ([]backend.Process, error) { return teardown.Descendants(os.Getpid()) }
-
-// Children implements teardown.Target.
-func (t *tree) Children() ([]backend.Process, error) { return teardown.Children(os.Getpid()) }
+// platform sets how the tree is found.
+func (t *tree) platform() {
+	self := os.Getpid()
+	t.all = func() ([]backend.Process, error) { return teardown.Descendants(self) }
+	t.children = func() ([]backend.Process, error) { return teardown.Children(self) }
+}

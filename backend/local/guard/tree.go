@@ -26,6 +26,9 @@ type tree struct {
 	rdev    uint64                // the terminal, where a tree is found by it
 	exited  func(unix.WaitStatus) // called once, when the program has ended
 
+	complete      bool                              // no child left means nothing left
+	all, children func() ([]backend.Process, error) // called by one goroutine
+
 	reported uint64 // the reaps that Reap has told of; used by its one caller
 
 	mu      sync.Mutex // guards what follows
@@ -35,7 +38,9 @@ type tree struct {
 }
 
 func newTree(program backend.Process, rdev uint64, exited func(unix.WaitStatus)) *tree {
-	return &tree{program: program, rdev: rdev, exited: exited, changed: make(chan struct{})}
+	t := &tree{program: program, rdev: rdev, exited: exited, complete: teardown.Complete, changed: make(chan struct{})}
+	t.platform()
+	return t
 }
 
 // reapOn collects ended children, now and whenever children announces some.
@@ -78,12 +83,15 @@ func (t *tree) change(f func()) {
 // Processes implements teardown.Target.
 func (t *tree) Processes() ([]backend.Process, error) { return t.all() }
 
+// Children implements teardown.Target.
+func (t *tree) Children() ([]backend.Process, error) { return t.children() }
+
 // Signal implements teardown.Target.
 func (t *tree) Signal(p backend.Process, sig syscall.Signal) error { return teardown.Send(p, sig) }
 
 // Reap implements teardown.Target. It only waits: reapOn does the work.
 func (t *tree) Reap(ctx context.Context) (empty bool, err error) {
-	if !teardown.Complete {
+	if !t.complete {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, look)
 		defer cancel()
@@ -97,7 +105,7 @@ func (t *tree) Reap(ctx context.Context) (empty bool, err error) {
 		empty, reaps, _ = t.state()
 	}
 	t.reported = reaps
-	if !empty || teardown.Complete {
+	if !empty || t.complete {
 		return empty, nil
 	}
 	list, err := t.Processes()
