@@ -1,6 +1,9 @@
 package local
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
 func TestGroupDir(t *testing.T) {
 	const (
@@ -22,6 +25,26 @@ func TestGroupDir(t *testing.T) {
 	} {
 		if got, err := groupDir(c.mounts, c.own); got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
+		}
+	}
+}
+
+// BenchmarkFence measures what a control group adds to a session, beside the
+// start in it.
+func BenchmarkFence(b *testing.B) {
+	group, err := findGroup()
+	if err != nil {
+		b.Skip(err)
+	}
+	for b.Loop() {
+		f, err := newFence(group)
+		if err != nil {
+			b.Skip(err)
+		}
+		f.begun()
+		f.remove()
+		if _, err := os.Stat(f.dir); err == nil {
+			b.Fatalf("%s is left", f.dir)
 		}
 	}
 }

@@ -23,24 +23,7 @@ func TestSoakLeavesNothing(t *testing.T) {
 	if os.Getenv("PTYKEEP_TEST_LONG") == "1" {
 		lasts = 5 * time.Minute
 	}
-	terminals, err := local.New(local.Options{Executable: binary})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := terminals.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	cfg := ptyservice.DefaultConfig()
-	cfg.Shell, cfg.WorkspaceRoot = "/bin/bash", t.TempDir()
-	service, err := ptyservice.New(cfg, ptyservice.Options{
-		Backends: map[string]backend.Backend{"shell": terminals},
-		Environ:  []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	service := inProcess(t, ptyservice.DefaultConfig())
 	round(t, service, 0, time.Now().Add(time.Second)) // what is made once stays
 	before := holds()
 	end := time.Now().Add(lasts)
@@ -55,6 +38,64 @@ func TestSoakLeavesNothing(t *testing.T) {
 	var after held
 	if !eventually(func() bool { after = holds(); return after.within(before) }) {
 		t.Errorf("held before %+v, after %+v", before, after)
+	}
+}
+
+// inProcess returns a service with real shells.
+func inProcess(t *testing.T, cfg ptyservice.Config) *ptyservice.Service {
+	t.Helper()
+	terminals, err := local.New(local.Options{Executable: binary})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := terminals.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	cfg.Shell, cfg.WorkspaceRoot = "/bin/bash", t.TempDir()
+	service, err := ptyservice.New(cfg, ptyservice.Options{
+		Backends: map[string]backend.Backend{"shell": terminals},
+		Environ:  []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service
+}
+
+// TestMemoryOfASessionIsBounded lets a terminal write far more than it may keep:
+// lines, one line without an end, cells with all that can hang on them.
+func TestMemoryOfASessionIsBounded(t *testing.T) {
+	need(t, "bash", "seq", "head", "tr")
+	cfg := ptyservice.DefaultConfig()
+	cfg.ScrollbackMaxBytes = 1 << 20
+	cfg.MaxReadBytes = 1 << 18
+	service := inProcess(t, cfg)
+	o, err := service.Open(t.Context(), "owner", ptyservice.OpenRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, wait := holds().heap, patience
+	for _, text := range []string{
+		"seq 1500000",
+		"head -c 10000000 /dev/zero | tr '\\0' x",
+		`for i in {1..3000}; do printf 'a\u0301\u0302\u0303\u0304\e[38;2;1;2;%dm\e]8;;http://x/%0500d\e\\l\e]8;;\e\\\n' $((i % 256)) $i; done`,
+		`for i in {1..20000}; do printf '\e]0;%0100d\a\e[?1049h\e[?1049l' $i; done`,
+	} {
+		snd, err := o.Session.Begin(ptyservice.SendRequest{Text: &text, Submit: true, Timeout: &wait})
+		if err == nil {
+			_, err = snd.Run(t.Context())
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if after := holds().heap; after > before+16<<20 {
+			t.Errorf("heap %d before, %d after %s", before, after, text)
+		}
+	}
+	if err := service.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
