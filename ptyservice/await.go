@@ -39,6 +39,7 @@ type view struct {
 	place   readiness.Place
 	row     string
 	line    int64
+	last    int64 // line of the terminal
 	alt     bool
 	exited  bool // and all output has been read
 	lost    error
@@ -57,7 +58,7 @@ func (s *Session) look(w *watch) view {
 	defer s.mu.Unlock()
 	return view{
 		wake: s.wake, offset: s.offset, lastOut: s.lastOut, changed: s.changed,
-		place: s.placeNow(), row: s.screen.Left(), line: s.screen.Pos().Line, alt: s.screen.Alt(),
+		place: s.placeNow(), row: s.screen.Left(), line: s.screen.Pos().Line, last: s.screen.Last(), alt: s.screen.Alt(),
 		exited: s.exited && s.allRead(), lost: s.lost,
 		closing: s.closing != nil,
 		fresh:   w.fresh, output: w.output, ran: w.ran, exitCode: w.exitCode,
@@ -147,7 +148,7 @@ func (s *Session) await(ctx context.Context, w *watch, o waitOptions) (outcome, 
 			a.due = now.Add(a.next(v, verdict, now))
 		}
 		if !time.Now().Before(o.deadline) {
-			verdict, _ = a.judge(v, time.Now()) // say what is in front now
+			verdict, _ = a.judge(v, time.Now()) // say what is in front now, if that can be seen
 			verdict.Reason = readiness.Timeout
 			return a.outcome(s.look(w), verdict), nil
 		}
@@ -161,7 +162,7 @@ func (a *wait) ended(v view) (outcome, bool) {
 	case v.exited:
 		return a.outcome(v, readiness.Verdict{Reason: readiness.SessionExit}), true
 	case a.o.until != nil && v.offset != a.seen && a.matches():
-		verdict, _ := a.judge(v, time.Now())
+		verdict, _ := a.judge(v, time.Now()) // as for a time-out
 		verdict.Reason = readiness.Matched
 		return a.outcome(v, verdict), true
 	}

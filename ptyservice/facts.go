@@ -30,7 +30,7 @@ func (l *looks) add(offset int64, class backend.Wait, unread bool, now time.Time
 // redraw is a program that waits, draws what it shows anew, and waits again.
 type redraw struct {
 	since  time.Time // zero: no
-	last   time.Time // when it was last seen waiting
+	busy   time.Time // since when it was seen not to wait; zero: it waited when last seen
 	offset int64     // output at since
 	lines  int64     // of the terminal, at most, so far
 }
@@ -48,25 +48,20 @@ func (a *wait) redrawn(v view, class backend.Wait, now time.Time) time.Duration 
 		return 0
 	}
 	waits := class == backend.WaitTimed || v.alt && (class == backend.WaitOpen || class == backend.WaitNone)
-	if waits {
-		lines := a.s.lastLine()
-		if r.since.IsZero() || lines > r.lines {
-			*r = redraw{since: now, offset: v.offset, lines: lines}
-		}
-		r.last = now
-	} else if now.Sub(r.last) > drawing {
+	switch {
+	case waits && (r.since.IsZero() || v.last > r.lines):
+		*r = redraw{since: now, offset: v.offset, lines: v.last}
+	case waits:
+		r.busy = time.Time{}
+	case r.busy.IsZero():
+		r.busy = now
+	case now.Sub(r.busy) > drawing:
 		*r = redraw{}
 	}
 	if r.since.IsZero() || v.offset == r.offset {
 		return 0
 	}
 	return now.Sub(r.since)
-}
-
-func (s *Session) lastLine() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.screen.Last()
 }
 
 // server is a foreground program that may serve others.

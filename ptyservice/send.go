@@ -261,7 +261,7 @@ func (snd *Send) follow(before backend.Probe, typed []string) *watch {
 	var atPrompt bool
 	s.update(func() {
 		from = s.screen.Pos()
-		atPrompt = before.Own && (s.place == readiness.AtPrompt || s.place == readiness.AtContinuation)
+		atPrompt = before.Own && (s.placeNow() == readiness.AtPrompt || s.placeNow() == readiness.AtContinuation)
 		snd.missed, snd.missedFrom = s.missed(s.shown, from), s.shown.Line
 		s.untold = false // the next status is another command's
 		if !atPrompt {

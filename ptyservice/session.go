@@ -50,7 +50,7 @@ type Session struct {
 	status    int    // of the last command
 	untold    bool   // no result has told that status
 	dir       string // by the marks, "" without
-	goesOn    int64  // the line of the last continuation prompt
+	goesOn    int64  // the line that the last prompt ends on
 	prompted  bool   // the shell has drawn a prompt
 	unsettled bool   // it had not when open returned
 	dirTold   bool   // the prompt that told it is still there
@@ -146,12 +146,10 @@ func (s *Session) take(p []byte) {
 			s.changes, s.changed = c, now
 		}
 		for _, m := range s.screen.Marks() {
-			if m.Kind == screen.PromptStart {
-				s.prompted = true
-				started = started || s.unsettled
-				s.unsettled = false
-			}
 			s.mark(m)
+		}
+		if s.prompted && s.unsettled {
+			started, s.unsettled = true, false
 		}
 		for _, w := range s.watches {
 			w.output = true
@@ -179,6 +177,7 @@ func (s *Session) mark(m screen.Mark) {
 	}
 	switch m.Kind {
 	case screen.PromptStart:
+		s.prompted = true
 		s.replies = nil // whoever asked is gone, and the shell did not ask
 		if s.place == readiness.InCommand {
 			s.status, s.untold = m.Status, m.Status >= 0

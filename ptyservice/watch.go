@@ -22,7 +22,7 @@ type watch struct {
 	output   bool // something was printed
 	fresh    bool // a prompt or continuation mark came
 	started  bool // a command started
-	ran      bool // a command started and ended
+	ran      bool // a command started and ended, with a status that is known
 	exitCode int  // of the last that did
 }
 
@@ -56,7 +56,7 @@ func (s *Session) watch(o watchOptions) *watch {
 		w.output = w.starting && s.offset > 0
 		// Below the cursor stands what was there before.
 		w.below = s.screen.Last() > s.screen.Pos().Line
-		w.started = (o.waitsOn || o.running) && s.place == readiness.InCommand
+		w.started = (o.waitsOn || o.running) && s.placeNow() == readiness.InCommand
 		if o.waitsOn {
 			w.ran, w.exitCode = s.untold, s.status // it may have ended between two calls
 		}

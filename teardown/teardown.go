@@ -58,8 +58,8 @@ const (
 	// awaited when nothing else is left. A guess.
 	deniedBound = 300 * time.Millisecond
 
-	// maxKilled bounds Report.Killed.
-	maxKilled = 64
+	// MaxKilled bounds Report.Killed.
+	MaxKilled = 64
 )
 
 // End ends the whole of t. What runs is asked to (SIGHUP, SIGTERM and SIGCONT,
@@ -243,7 +243,7 @@ func (e *ending) killOne(p backend.Process) bool {
 	if id := (identity{p.PID, p.Start}); !e.killed[id] {
 		e.killed[id] = true
 		e.report.Forced++
-		if len(e.report.Killed) < maxKilled {
+		if len(e.report.Killed) < MaxKilled {
 			e.report.Killed = append(e.report.Killed, p)
 		}
 	}

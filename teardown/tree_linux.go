@@ -28,7 +28,11 @@ func Descendants(root int) ([]backend.Process, error) {
 	var list []backend.Process
 	seen := map[int]bool{root: true}
 	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
-		for _, pid := range ChildPIDs(queue[0]) {
+		children, err := ChildPIDs(queue[0])
+		if err != nil {
+			return nil, err
+		}
+		for _, pid := range children {
 			// A process that moves to a new parent during the walk may be met
 			// twice.
 			if seen[pid] {
@@ -51,7 +55,11 @@ func Children(root int) ([]backend.Process, error) {
 		return slices.DeleteFunc(list, func(p backend.Process) bool { return p.PPID != root }), err
 	}
 	var list []backend.Process
-	for _, pid := range ChildPIDs(root) {
+	children, err := ChildPIDs(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, pid := range children {
 		if s, ok := readStat(pid); ok {
 			list = append(list, s.process())
 		}
@@ -191,20 +199,22 @@ func realUID(pid int) int {
 	return uid
 }
 
-// childPIDs returns the children of every thread of pid.
-func ChildPIDs(pid int) []int {
+// ChildPIDs returns the children of every thread of pid, zombies included. A
+// process that is gone has none; what could not be looked at is an error, such as
+// without a descriptor to be had.
+func ChildPIDs(pid int) ([]int, error) {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task"
 	f, err := os.Open(dir)
 	if err != nil {
-		return nil
+		return nil, unlessGone(err)
 	}
 	threads, _ := f.Readdirnames(-1) // what was read before the process ended is used
 	_ = f.Close()                    // nothing was written
 	var pids []int
 	for _, tid := range threads {
 		b, err := os.ReadFile(dir + "/" + tid + "/children")
-		if err != nil {
-			continue
+		if err := unlessGone(err); err != nil {
+			return nil, err
 		}
 		for _, field := range bytes.Fields(b) {
 			if n, err := strconv.Atoi(string(field)); err == nil {
@@ -212,7 +222,15 @@ func ChildPIDs(pid int) []int {
 			}
 		}
 	}
-	return pids
+	return pids, nil
+}
+
+// unlessGone is err, unless it says that there is no such process.
+func unlessGone(err error) error {
+	if err == nil || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return fmt.Errorf("listing processes: %w", err)
 }
 
 func hasChildrenFiles() bool {

@@ -25,44 +25,42 @@ type orphanage struct {
 	// who our children are: one that is no guard yet must not be met.
 	starting sync.RWMutex
 
-	mu      sync.Mutex // guards what follows; taken under starting
-	guards  map[identity]bool
+	mu      sync.Mutex    // guards what follows; taken under starting
+	guards  map[int]bool  // by number: one that was not waited for keeps its own
 	changed chan struct{} // closed and replaced when orphans have been reaped
 }
 
 func newOrphanage(shared bool) *orphanage {
-	return &orphanage{shared: shared, guards: make(map[identity]bool), changed: make(chan struct{})}
+	return &orphanage{shared: shared, guards: make(map[int]bool), changed: make(chan struct{})}
 }
 
 // start calls f, which starts a guard and has not waited for it when it returns.
-func (o *orphanage) start(f func() (*os.Process, error)) (*os.Process, identity, error) {
+func (o *orphanage) start(f func() (*os.Process, error)) (*os.Process, error) {
 	if o == nil {
-		p, err := f()
-		return p, identity{}, err
+		return f()
 	}
 	o.starting.RLock()
 	defer o.starting.RUnlock()
 	p, err := f()
 	if err != nil {
-		return nil, identity{}, err
+		return nil, err
 	}
-	// One that has ended already is not found, and needs not be told from others.
-	found, _ := teardown.Inspect(p.Pid)
-	id := identity{p.Pid, found.Start}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.guards[id] = true
-	return p, id, nil
+	o.guards[p.Pid] = true
+	return p, nil
 }
 
-// ended forgets a guard that has been waited for.
-func (o *orphanage) ended(id identity) {
+// ended forgets a guard that has been waited for. An orphan that got its number
+// and ended since was passed over for the guard, so it is reaped now.
+func (o *orphanage) ended(pid int) {
 	if o == nil {
 		return
 	}
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.guards, id)
+	delete(o.guards, pid)
+	o.mu.Unlock()
+	o.reap()
 }
 
 // orphans lists those of our children that are no guards, zombies left out.
@@ -77,7 +75,7 @@ func (o *orphanage) orphans() ([]backend.Process, error) {
 	defer o.mu.Unlock()
 	var list []backend.Process
 	for _, p := range children {
-		if !o.guards[identity{p.PID, p.Start}] {
+		if !o.guards[p.PID] {
 			list = append(list, p)
 		}
 	}

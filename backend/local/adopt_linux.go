@@ -12,8 +12,9 @@ import (
 
 // Adopt makes the calling process a child subreaper, so that what a guard leaves
 // when somebody kills it comes here, and is ended as the guard would have ended
-// it. Sessions also get control groups of their own, where that is allowed. It is for a process that starts no children but through this Backend, and
-// must be called before the first Start.
+// it. Sessions also get control groups of their own, where that is allowed. It is
+// for a process that starts no children but through this Backend, and must be
+// called before the first Start.
 func (b *Backend) Adopt() error {
 	self := os.Getpid()
 	before, err := teardown.Children(self)
@@ -46,17 +47,14 @@ func (o *orphanage) reap() {
 	defer o.starting.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	guards := make(map[int]bool, len(o.guards))
-	for id := range o.guards {
-		guards[id.pid] = true
-	}
 	reaped := false
-	for _, pid := range teardown.ChildPIDs(os.Getpid()) {
-		if guards[pid] {
+	// What could be listed is used; another SIGCHLD, or the end of a guard, makes
+	// us look again.
+	children, _ := teardown.ChildPIDs(os.Getpid())
+	for _, pid := range children {
+		if o.guards[pid] {
 			continue
 		}
-		// Not our guard's successor under the same number, either: that is a
-		// living orphan, and another SIGCHLD tells of its end.
 		got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		reaped = reaped || err == nil && got == pid
 	}

@@ -47,13 +47,17 @@ func (b *Backend) redirect(env []string, s *backend.Sandbox) (changed []string, 
 	defer b.mu.Unlock()
 	// A session may have removed or replaced it.
 	if info, err := os.Lstat(b.private); err != nil || !info.IsDir() {
-		if b.private, err = os.MkdirTemp(s.Temp, "ptykeep-"+rand.Text()+"-"); err == nil {
+		made, err := os.MkdirTemp(s.Temp, "ptykeep-"+rand.Text()+"-")
+		if err == nil {
 			// Not every program makes this one. Now, while nobody knows the name.
-			err = os.Mkdir(filepath.Join(b.private, "cache"), 0o700)
+			if err = os.Mkdir(filepath.Join(made, "cache"), 0o700); err != nil {
+				err = errors.Join(err, os.Remove(made))
+			}
 		}
 		if err != nil {
 			return nil, "", fmt.Errorf("making directory for caches: %w", err)
 		}
+		b.private = made
 	}
 	changed = append([]string(nil), env...)
 	for _, v := range [][2]string{
@@ -109,7 +113,7 @@ func sandboxError(f *guard.Failed) error {
 // is a sandbox at all; a start does.
 func SandboxGaps() []string {
 	abi, err := guard.Landlock()
-	if err != nil { // macOS
+	if err != nil { // macOS; where Linux has none, there is no sandbox to have gaps
 		return []string{"signals"}
 	}
 	var gaps []string

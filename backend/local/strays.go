@@ -44,8 +44,9 @@ func (t *Terminal) endStrays() (report backend.Report, err error) {
 		report.Partial = true
 	}
 	// Last, what could not be found or signalled, if anything held it together.
-	if (report.Partial || len(report.Survivors) > 0) && t.fence.kill() {
+	if (err != nil || report.Partial || len(report.Survivors) > 0) && t.fence.kill() {
 		gone := report.Survivors
+		err = nil // all that was in the fence is gone
 		report.Partial, report.Survivors, report.Why = false, nil, ""
 		for _, p := range gone {
 			if now, ok := teardown.Inspect(p.PID); ok && now.Start == p.Start { // it had left the fence

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ptykeep/ptykeep/backend"
 	"github.com/ptykeep/ptykeep/backend/local/guard"
+	"github.com/ptykeep/ptykeep/teardown"
 )
 
 // sameDir reports whether two names lead to the same directory.
@@ -240,7 +241,8 @@ func (t *Terminal) end(a *attempt) {
 		}
 	}
 	if lost {
-		a.report, a.err = t.endStrays()
+		strays, err := t.endStrays()
+		a.report, a.err = merge(report.Report, strays), err
 		t.Settled()
 		return
 	}
@@ -262,6 +264,7 @@ func merge(first, second backend.Report) backend.Report {
 	second.Ended = first.Ended + max(second.Ended, gone)
 	second.Forced += first.Forced
 	second.Killed = append(first.Killed, second.Killed...)
+	second.Killed = second.Killed[:min(len(second.Killed), teardown.MaxKilled)]
 	second.Elapsed += first.Elapsed
 	return second
 }

@@ -22,7 +22,6 @@ const sendBound = 10 * time.Second
 type warden struct {
 	process *os.Process
 	home    *orphanage
-	id      identity // in home
 	control *os.File // closed when the guard is gone
 	exited  func(backend.Exit)
 
@@ -34,10 +33,13 @@ type warden struct {
 }
 
 // startGuard starts a guard with slave as its terminal. What it leaves if it is
-// killed comes to home; inside is where it begins, nil for nowhere. exited is called once or
-// more, the first call is the one that counts; after it nothing is called when
-// gone is closed.
+// killed comes to home; inside is where it begins, nil for nowhere. exited is
+// called once or more, the first call is the one that counts; after it nothing is
+// called when gone is closed.
 func startGuard(home *orphanage, inside *fence, executable string, env []string, slave *os.File, exited func(backend.Exit)) (*warden, error) {
+	if inside != nil {
+		defer inside.begun()
+	}
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, fmt.Errorf("making control socket: %w", err)
@@ -56,14 +58,13 @@ func startGuard(home *orphanage, inside *fence, executable string, env []string,
 		Files: []*os.File{null, null, null, guard.ControlFD: theirs, guard.SlaveFD: slave},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	}
-	process, id, err := home.start(func() (*os.Process, error) {
+	process, err := home.start(func() (*os.Process, error) {
 		if inside != nil {
 			within := *attr.Sys
 			inside.enclose(&within)
 			fenced := *attr
 			fenced.Sys = &within
 			p, err := os.StartProcess(executable, []string{guard.Name}, &fenced)
-			inside.begun()
 			if err == nil {
 				return p, nil
 			}
@@ -76,7 +77,7 @@ func startGuard(home *orphanage, inside *fence, executable string, env []string,
 		return nil, fmt.Errorf("starting guard: %w", err)
 	}
 	w := &warden{
-		process: process, home: home, id: id, control: ours, exited: exited,
+		process: process, home: home, control: ours, exited: exited,
 		first: make(chan guard.Event, 1), reports: make(chan guard.Report, 1), gone: make(chan struct{}),
 	}
 	// Ends when the guard does, which is after hangUp at the latest.
@@ -107,7 +108,7 @@ func (w *warden) watch() {
 	if err == nil {
 		w.state = state
 	}
-	w.home.ended(w.id)
+	w.home.ended(w.process.Pid)
 	_ = w.control.Close() // read to its end
 	w.exited(backend.Exit{Lost: true})
 }

@@ -89,7 +89,7 @@ func bindSettings(cmd *cobra.Command) *settings {
 	f.BoolVar(&s.background, "enable-run-in-background", true, "background sends and their two tools")
 	f.IntVar(&s.tools.MaxResultBytes, "max-result-bytes", s.tools.MaxResultBytes, "bytes of one result's text, 64-16777216")
 	f.BoolVar(&s.tools.StructuredResults, "structured-results", false, "output also in structuredContent")
-	f.StringVar(&c.WorkspaceRoot, "workspace-root", "", "where terminals start (default the working directory)")
+	f.StringVar(&c.WorkspaceRoot, "workspace-root", "", "where terminals start, and what they may write to (default the working directory)")
 	f.StringVar(&s.sandboxMode, "sandbox-mode", s.sandboxMode, "what can be written: read-only, workspace-write (workspace-root and the temporary directory) or danger-full-access (no confinement)")
 	f.StringSliceVar(&c.Writable, "sandbox-writable", nil, "directories that can be written besides, in workspace-write")
 	f.StringSliceVar(&c.EnvPassthrough, "env-passthrough", nil, "variables that the secret filter lets through")

@@ -13,6 +13,7 @@ import (
 	"github.com/ptykeep/ptykeep/backend"
 	"github.com/ptykeep/ptykeep/backend/local"
 	"github.com/ptykeep/ptykeep/ptyservice"
+	"github.com/ptykeep/ptykeep/readiness"
 )
 
 // TestSoakLeavesNothing lets ten owners open and close real shells in parallel
@@ -84,11 +85,12 @@ func TestMemoryOfASessionIsBounded(t *testing.T) {
 		`for i in {1..20000}; do printf '\e]0;%0100d\a\e[?1049h\e[?1049l' $i; done`,
 	} {
 		snd, err := o.Session.Begin(ptyservice.SendRequest{Text: &text, Submit: true, Timeout: &wait})
+		var r ptyservice.Result
 		if err == nil {
-			_, err = snd.Run(t.Context())
+			r, err = snd.Run(t.Context())
 		}
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
+		if err != nil || r.Reason != readiness.StdinRead {
+			t.Fatalf("%s: %v, %v", text, r.Reason, err)
 		}
 		if after := holds().heap; after > before+16<<20 {
 			t.Errorf("heap %d before, %d after %s", before, after, text)
