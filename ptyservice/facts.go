@@ -129,7 +129,7 @@ func (a *wait) judge(v view, now time.Time) (readiness.Verdict, error) {
 		changed = a.w.since
 	}
 	a.facts = readiness.Facts{
-		Now: p, Probed: probed, Looks: a.looks.same, Unread: unread, Starting: a.w.starting,
+		Now: p, Probed: probed, Looks: a.looks.same, Unread: unread, Starting: a.w.starting, Typed: a.w.typed,
 		Elapsed: now.Sub(a.w.since), Quiet: now.Sub(a.quietSince(v)), Still: now.Sub(changed),
 		Steady: now.Sub(a.looks.steady), Redrawn: a.redrawn(v, p.Wait, now), Serving: a.serving(v, p.Wait, now),
 	}

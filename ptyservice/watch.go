@@ -13,6 +13,7 @@ type watch struct {
 	since     time.Time // the write
 	typedLine int64     // the line that was typed on; -1 when nothing was typed
 	starting  bool      // the session has not been ready yet
+	typed     bool      // it followed a write
 	line      bool      // a command line was typed at the shell's prompt
 
 	past     string // end of what was told already; until is matched across it
@@ -42,7 +43,7 @@ type watchOptions struct {
 // Whoever calls it must call unwatch.
 func (s *Session) watch(o watchOptions) *watch {
 	w := &watch{
-		since: o.since, typedLine: o.typedLine, starting: o.starting, line: o.line,
+		since: o.since, typedLine: o.typedLine, starting: o.starting, typed: !o.starting && !o.waitsOn, line: o.line,
 		text: newCollector(o.from, s.service.cfg.MaxReadBytes, o.echo),
 	}
 	w.text.past = o.past

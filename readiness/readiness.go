@@ -85,6 +85,7 @@ type Facts struct {
 	AltScreen bool // the alternate screen is shown
 	Exited    bool // the session's own program has ended and its output has been read
 	Output    bool // something was printed since the write
+	Typed     bool // something was written: what was there before is no answer to it
 	Starting  bool // the session has not been ready yet: silence proves nothing
 }
 

@@ -93,10 +93,21 @@ func shared(f Facts, l Limits, v *Verdict) {
 // denied judges a program of another user, which cannot be looked into.
 func denied(f Facts, l Limits, v *Verdict) {
 	if hidden(f) {
-		v.after(flagsPause, f.Steady, InferredIdle, WaitingHiddenInput, ByFlags)
+		question(f, l, v)
 		return
 	}
 	blind(f, l, v)
+}
+
+// question judges the flags of a password question. A program keeps them for a
+// while after an answer or an interrupt, so that after a write they count at once
+// only with a question that was printed since.
+func question(f Facts, l Limits, v *Verdict) {
+	pause := l.IdleSilence
+	if !f.Typed || f.Output && strings.TrimSpace(f.Row.Text) != "" {
+		pause = flagsPause
+	}
+	v.after(pause, f.Steady, InferredIdle, WaitingHiddenInput, ByFlags)
 }
 
 // blind judges where waits cannot be seen: other platforms, other users.
@@ -109,7 +120,7 @@ func blind(f Facts, l Limits, v *Verdict) {
 	case f.AltScreen:
 		v.after(screenPauseBlind, f.Still, InferredIdle, Fullscreen, ByScreen)
 	case hidden(f) && !f.Now.Own:
-		v.after(flagsPause, f.Steady, InferredIdle, WaitingHiddenInput, ByFlags)
+		question(f, l, v)
 	case !silent(f):
 		limit := l.IdleSilence
 		if f.Marks.Fresh {
