@@ -46,6 +46,7 @@ type view struct {
 	closing bool
 
 	fresh, output, ran bool
+	starts             bool // the shell marks where commands start
 	exitCode           int
 
 	answers   int  // given to queries so far
@@ -61,7 +62,7 @@ func (s *Session) look(w *watch) view {
 		place: s.placeNow(), row: s.screen.Left(), line: s.screen.Pos().Line, last: s.screen.Last(), alt: s.screen.Alt(),
 		exited: s.exited && s.allRead(), lost: s.lost,
 		closing: s.closing != nil,
-		fresh:   w.fresh, output: w.output, ran: w.ran, exitCode: w.exitCode,
+		fresh:   w.fresh, output: w.output, ran: w.ran, starts: s.starts, exitCode: w.exitCode,
 		answers: s.answers, answering: s.answering, held: len(s.replies) > 0,
 	}
 }
@@ -269,6 +270,9 @@ func (a *wait) outcome(v view, verdict readiness.Verdict) outcome {
 		if s, e := readiness.Describe(f); s != readiness.Unknown || verdict.State == "" {
 			verdict.State, verdict.Evidence = s, e
 		}
+	}
+	if at := verdict.State; !v.starts && at != readiness.Prompt && at != readiness.Continuation {
+		v.ran = false // a later line of what was typed may run: nobody marks its start
 	}
 	out := outcome{reason: verdict.Reason, state: verdict.State, evidence: verdict.Evidence, probe: f.Now, view: v}
 	s := a.s

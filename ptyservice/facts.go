@@ -143,7 +143,7 @@ func (a *wait) shown(v view) {
 	f.Exited, f.AltScreen, f.Output = v.exited, v.alt, v.output
 	f.Marks = readiness.Marks{At: v.place, Fresh: v.fresh}
 	f.Row = readiness.Row{
-		Text: v.row, Moved: a.w.typedLine < 0 || v.line != a.w.typedLine || v.alt,
+		Text: v.row, New: v.line != a.w.startLine, Moved: a.w.typedLine < 0 || v.line != a.w.typedLine || v.alt,
 		Known: a.s.knownPrompt(f.Now, v.row),
 	}
 }

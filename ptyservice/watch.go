@@ -11,6 +11,7 @@ import (
 // Session.mu guards it.
 type watch struct {
 	since     time.Time // the write
+	startLine int64     // the cursor's at the write
 	typedLine int64     // the line that was typed on; -1 when nothing was typed
 	starting  bool      // the session has not been ready yet
 	typed     bool      // it followed a write
@@ -55,6 +56,7 @@ func (s *Session) watch(o watchOptions) *watch {
 			return !l.Live
 		})
 		w.output = w.starting && s.offset > 0
+		w.startLine = s.screen.Pos().Line
 		// Below the cursor stands what was there before.
 		w.below = s.screen.Last() > s.screen.Pos().Line
 		w.started = (o.waitsOn || o.running) && s.placeNow() == readiness.InCommand
@@ -96,7 +98,7 @@ func (w *watch) mark(m screen.Mark) {
 	case screen.Continuation:
 		w.fresh = true
 	case screen.CommandStart:
-		w.fresh, w.started = false, true
+		w.fresh, w.started, w.ran = false, true, false // the last one counts
 	}
 }
 

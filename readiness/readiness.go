@@ -93,6 +93,7 @@ type Facts struct {
 type Row struct {
 	Text  string // left of the cursor, trailing blanks kept
 	Moved bool   // it is another line than the one that was typed on
+	New   bool   // it is another line than the cursor's at the write, whatever was typed
 	Known bool   // this program drew such a row as a prompt before
 }
 

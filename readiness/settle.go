@@ -104,7 +104,7 @@ func denied(f Facts, l Limits, v *Verdict) {
 // only with a question that was printed since.
 func question(f Facts, l Limits, v *Verdict) {
 	pause := l.IdleSilence
-	if !f.Typed || f.Output && strings.TrimSpace(f.Row.Text) != "" {
+	if !f.Typed || f.Row.New && strings.TrimSpace(f.Row.Text) != "" {
 		pause = flagsPause
 	}
 	v.after(pause, f.Steady, InferredIdle, WaitingHiddenInput, ByFlags)

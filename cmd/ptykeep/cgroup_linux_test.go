@@ -68,7 +68,8 @@ func TestControlGroupEndsAnotherUsersProgram(t *testing.T) {
 		t.Errorf("control groups: %v, %v, want one for each session", dirs, err)
 	}
 	r := s.must(t, "terminal_close", map[string]any{"sessionId": id})
-	if fmt.Sprint(r.facts["survivors"]) != "[]" || r.facts["ended"].(float64) != 4 || !strings.Contains(r.text, "2 of them killed") {
+	// The shell may go with the hang-up, before anybody counts.
+	if fmt.Sprint(r.facts["survivors"]) != "[]" || r.facts["ended"].(float64) < 2 || !strings.Contains(r.text, "2 of them killed") {
 		t.Errorf("close: %s; log: %s", r.text, s.log())
 	}
 	if left := processes(mark); len(left) != 1 || !strings.Contains(left[0], mark+"9") {
