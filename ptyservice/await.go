@@ -37,6 +37,7 @@ type view struct {
 	lastOut time.Time
 	changed time.Time
 	place   readiness.Place
+	begun   bool // a prompt, and not ended
 	row     string
 	line    int64
 	last    int64 // line of the terminal
@@ -59,7 +60,7 @@ func (s *Session) look(w *watch) view {
 	defer s.mu.Unlock()
 	return view{
 		wake: s.wake, offset: s.offset, lastOut: s.lastOut, changed: s.changed,
-		place: s.placeNow(), row: s.screen.Left(), line: s.screen.Pos().Line, last: s.screen.Last(), alt: s.screen.Alt(),
+		place: s.placeNow(), begun: s.begun, row: s.screen.Left(), line: s.screen.Pos().Line, last: s.screen.Last(), alt: s.screen.Alt(),
 		exited: s.exited && s.allRead(), lost: s.lost,
 		closing: s.closing != nil,
 		fresh:   w.fresh, output: w.output, ran: w.ran, starts: s.starts, exitCode: w.exitCode,

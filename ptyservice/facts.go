@@ -141,7 +141,7 @@ func (a *wait) judge(v view, now time.Time) (readiness.Verdict, error) {
 func (a *wait) shown(v view) {
 	f := &a.facts
 	f.Exited, f.AltScreen, f.Output = v.exited, v.alt, v.output
-	f.Marks = readiness.Marks{At: v.place, Fresh: v.fresh}
+	f.Marks = readiness.Marks{At: v.place, Fresh: v.fresh, Begun: v.begun}
 	f.Row = readiness.Row{
 		Text: v.row, New: v.line != a.w.startLine, Moved: a.w.typedLine < 0 || v.line != a.w.typedLine || v.alt,
 		Known: a.s.knownPrompt(f.Now, v.row),

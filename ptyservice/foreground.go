@@ -51,7 +51,7 @@ func (s *Session) Foreground() Foreground {
 	s.mu.Lock()
 	f := readiness.Facts{
 		Now: p, Probed: probed && err == nil, Unread: unread, Exited: s.exited,
-		Marks: readiness.Marks{At: s.placeNow()}, AltScreen: s.screen.Alt(),
+		Marks: readiness.Marks{At: s.placeNow(), Begun: s.begun}, AltScreen: s.screen.Alt(),
 	}
 	s.mu.Unlock()
 	state, evidence := readiness.Describe(f)

@@ -50,6 +50,7 @@ type Session struct {
 	status    int    // of the last command
 	untold    bool   // no result has told that status
 	dir       string // by the marks, "" without
+	begun     bool   // a prompt has begun and has not come to its end
 	goesOn    int64  // the line that the last prompt ends on
 	prompted  bool   // the shell has drawn a prompt
 	unsettled bool   // it had not when open returned
@@ -177,19 +178,20 @@ func (s *Session) mark(m screen.Mark) {
 	}
 	switch m.Kind {
 	case screen.PromptStart:
-		s.prompted = true
+		s.prompted, s.begun = true, true
 		s.replies = nil // whoever asked is gone, and the shell did not ask
 		if s.place == readiness.InCommand {
 			s.status, s.untold = m.Status, m.Status >= 0
 		}
 		s.place, s.dir, s.dirTold = readiness.AtPrompt, m.Dir, m.Dir != ""
 	case screen.PromptEnd:
-		s.goesOn = m.At.Line
+		s.begun, s.goesOn = false, m.At.Line
 		if s.place == readiness.InCommand {
 			s.place = readiness.AtPrompt // its start was lost
 		}
 	case screen.CommandStart:
 		s.place, s.starts, s.dirTold = readiness.InCommand, true, false
+		s.begun = false
 	case screen.Continuation:
 		s.place, s.goesOn = readiness.AtContinuation, m.At.Line
 	}

@@ -39,6 +39,10 @@ func TestDecide(t *testing.T) {
 	}{
 		{"exited", Facts{Exited: true}, SessionExit, Unknown, None},
 		{"shell at its prompt", Facts{Now: own(backend.WaitExact), Marks: prompt}, StdinRead, Prompt, KernelPrompt},
+		{"a hook of the prompt reads with a timer", Facts{Now: own(backend.WaitTimed), Marks: Marks{At: AtPrompt, Fresh: true, Begun: true}, Looks: 9}, "", Unknown, None},
+		{"prompt with a timer", Facts{Now: own(backend.WaitTimed), Marks: prompt, Looks: 2}, StdinRead, Prompt, KernelPrompt},
+		{"prompt without its end", Facts{Now: own(backend.WaitExact), Marks: Marks{At: AtPrompt, Begun: true}}, StdinRead, Prompt, KernelPrompt},
+		{"blind: prompt that is being drawn", Facts{Now: own(backend.WaitUnknown), Marks: Marks{At: AtPrompt, Fresh: true, Begun: true}}, "", Unknown, None},
 		{"shell wants the rest", Facts{Now: own(backend.WaitExact), Marks: Marks{At: AtContinuation}}, StdinRead, Continuation, KernelPrompt},
 		{"read in the shell", Facts{Now: own(backend.WaitExact), Marks: Marks{At: InCommand}}, StdinRead, WaitingInput, Kernel},
 		{"exact wait, input unread", Facts{Now: seen(backend.WaitExact, cooked), Unread: true, Quiet: time.Hour, Steady: time.Hour}, "", Unknown, None},
