@@ -30,8 +30,8 @@ func (snd *Send) abort(ctx context.Context, w *watch) error {
 		return err
 	}
 	// A shell that is about to start the command keeps the signal to itself, and
-	// the command runs: then it is another group's turn.
-	// Its child, new-born, may not heed it either.
+	// the command runs: then it is another group's turn. Its child, new-born, may
+	// not heed it either.
 	early := time.Since(w.since) < newBorn
 	for range interrupts {
 		if next := snd.interrupted(w); next == 0 || next == pgid && !early {

@@ -568,3 +568,35 @@ func TestWaitForAnAnswerIsNoWaitForInput(t *testing.T) {
 		}
 	})
 }
+
+// TestInterruptThatTheShellKeeps: a shell that is about to start the command takes
+// the signal itself, and the command runs. It is interrupted too, once, before the
+// slot is free.
+func TestInterruptThatTheShellKeeps(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s, sh := r.open("")
+		sh.OnWrite(func([]byte) { sh.UpdateProbe(func(p *backend.Probe) { p.Wait = backend.WaitBusy }) })
+		sh.OnSignal(func(syscall.Signal) error {
+			if len(sh.Signals()) == 1 {
+				sh.begin("sleep 9")
+				sh.inFront(backend.WaitNone)
+			} else {
+				sh.prompt(130)
+			}
+			return nil
+		})
+		ctx, cancel := context.WithCancelCause(r.t.Context())
+		time.AfterFunc(time.Second, func() { cancel(ErrCancelled) })
+		text := "sleep 9"
+		if _, err := run(ctx, s, SendRequest{Text: &text, Submit: true}); !errors.Is(err, ErrAborted) {
+			t.Errorf("error %v, want ErrAborted", err)
+		}
+		if got := len(sh.Signals()); got != 2 {
+			t.Errorf("%d interrupts, want one for the shell and one for the command", got)
+		}
+		sh.commands(echo)
+		if got, err := r.send(s, "next"); err != nil || got.Viewport.Head != "next" {
+			t.Errorf("next: %q, %v", got.Viewport.Head, err)
+		}
+	})
+}

@@ -216,7 +216,14 @@ func TestIdleSessionsCostNothing(t *testing.T) {
 		s.must(t, "terminal_send", map[string]any{"sessionId": id, "text": "seq 500; sleep 1000 &"})
 	}
 	const lasts = 30 * time.Second
-	time.Sleep(time.Second) // what the last send left to do
+	// What the last send left to do is done when nothing is done any more.
+	if !eventually(func() bool {
+		before := measure(t, s)
+		time.Sleep(300 * time.Millisecond)
+		return measure(t, s).since(before).server == 0
+	}) {
+		t.Error("the server never comes to rest")
+	}
 	before := measure(t, s)
 	time.Sleep(lasts)
 	after := measure(t, s)
